@@ -19,10 +19,12 @@
 #include "front/link/rules.h"
 #include "front/link/warden_link.h"
 #include "front/proxy/debug.h"
+#include "front/record/audit.h"
 #include "front/record/audit_acts.h"
 #include "front/record/events.h"
 #include "front/record/history.h"
 #include "front/record/logbook.h"
+#include "front/record/notebook.h"
 #include "front/sandbox/row.h"
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/table.h"
@@ -58,7 +60,7 @@ static void boot_fail(struct front *f, const char *what, const char *why)
 {
 	log_error("cannot start, ending", "step='%s' err=%s", what, why);
 	f->exit_code = 1;
-	loop_stop(f->loop);
+	loop_stop(f->link.loop);
 }
 
 void boot_free(struct boot *b)
@@ -92,7 +94,7 @@ static void look_at_host(struct boot *b)
 {
 	struct err e;
 
-	if (boot_id_read(b->host, &e) < 0 || host_boot_id(b->f->store, b->host_was, &e) < 0) {
+	if (boot_id_read(b->host, &e) < 0 || host_boot_id(b->f->link.store, b->host_was, &e) < 0) {
 		log_warn("cannot tell for sure whether the host was restarted", "err=%s", e.text);
 		b->host_was[0] = '\0';
 	}
@@ -136,7 +138,7 @@ static void log_lost(struct front *f, const struct lost *l)
 		.fields = { { str_of("reason"), str_of(l->why) } },
 		.n_fields = 1,
 	};
-	struct log_tail *t = logbook_open(f->logbook, l->id, l->team, false);
+	struct log_tail *t = logbook_open(f->record.logbook, l->id, l->team, false);
 
 	logbook_add(t, &en);
 	logbook_end(t, en.at_ms);
@@ -186,7 +188,7 @@ static int on_row(void *user, const struct sandbox_row *given)
 		return 0;
 	b->known[i] = true;
 	if (row.kept & KEPT_NO_RAM) /* the front before us did not get to it */
-		(void)warden_ask_id(b->f->warden, OP_KILL, row.id, "", ignore_reply, NULL);
+		(void)warden_ask_id(b->f->link.warden, OP_KILL, row.id, "", ignore_reply, NULL);
 	return 0;
 }
 
@@ -212,7 +214,7 @@ static int reconcile(struct boot *b, struct err *e)
 	b->known = must_alloc((b->n + 1) * sizeof *b->known);
 	b->owned = must_alloc((b->n_kept + 1) * sizeof *b->owned);
 	look_at_host(b);
-	if (sandboxes_each(f->store, on_row, b, e) < 0)
+	if (sandboxes_each(f->link.store, on_row, b, e) < 0)
 		return -e->no;
 	for (size_t i = 0; i < b->n_lost; i++) {
 		log_info("sandbox has ended meanwhile", "id=%s why='%s'", b->lost[i].id, b->lost[i].why);
@@ -228,7 +230,7 @@ static int reconcile(struct boot *b, struct err *e)
 			continue;
 		/* Of the warm pool, as a rule, or one whose creation a crash has cut short. */
 		log_info("killing a sandbox that no team owns", "id=%s", b->have[i].id);
-		(void)warden_ask_id(f->warden, OP_KILL, b->have[i].id, "", ignore_reply, NULL);
+		(void)warden_ask_id(f->link.warden, OP_KILL, b->have[i].id, "", ignore_reply, NULL);
 	}
 	if (volumes_load(f, e) < 0 || snapshots_load(f, is_kept, b, e) < 0 || builds_load(f, is_kept, b, e) < 0)
 		return -e->no;
@@ -239,7 +241,7 @@ static int reconcile(struct boot *b, struct err *e)
 		forget_kept(f, b->kept[i].name);
 	}
 	image_gc_begin(f);
-	logbook_end_lost(f->logbook);
+	logbook_end_lost(f->record.logbook);
 	notebook_end_lost(f);
 	history_prune(f);
 	return 0;
@@ -249,18 +251,18 @@ static int open_doors(struct front *f)
 {
 	int r = 0;
 
-	f->server = http_server_new(f->loop, -1, &dispatch_ops, f);
-	if (!f->server)
+	f->api.server = http_server_new(f->link.loop, -1, &dispatch_ops, f);
+	if (!f->api.server)
 		return -ENOMEM;
-	http_server_h2(f->server);
+	http_server_h2(f->api.server);
 	for (size_t i = 0; r == 0 && i < f->n_doors; i++) {
 		struct door *d = &f->doors[i];
 
 		if (d->debug_port)
 			r = debug_listen(f, d->debug_port, take_fd(&d->fd));
 		else
-			r = (d->is_plain_too ? http_server_listen_both : http_server_listen)(f->server, take_fd(&d->fd),
-			    d->is_tls ? certs_secure(f->certs) : NULL);
+			r = (d->is_plain_too ? http_server_listen_both : http_server_listen)(f->api.server,
+			    take_fd(&d->fd), d->is_tls ? certs_secure(f->link.certs) : NULL);
 	}
 	return r;
 }
@@ -277,12 +279,12 @@ static void serve(struct front *f)
 		boot_fail(f, "listen", "out of memory");
 		return;
 	}
-	http_server_limit(f->server, front_max_conns(f));
-	http_server_head_timeout(f->server, f->opt.head_timeout_s * 1000ull);
+	http_server_limit(f->api.server, front_max_conns(f));
+	http_server_head_timeout(f->api.server, f->link.opt.head_timeout_s * 1000ull);
 	timer_arm(f->tick, 1000);
-	if (f->warm_pool)
-		warm_pool_begin(f->warm_pool);
-	log_info("serving", "url=%s sandboxes=%zu", f->opt.url, sandbox_table_count(f->sandboxes));
+	if (f->sandbox.warm_pool)
+		warm_pool_begin(f->sandbox.warm_pool);
+	log_info("serving", "url=%s sandboxes=%zu", f->link.opt.url, sandbox_table_count(f->sandbox.table));
 }
 
 static void on_list(void *user, const struct warden_reply *re)
@@ -311,8 +313,8 @@ static void on_list(void *user, const struct warden_reply *re)
 	f->boot = NULL;
 	boot_free(b);
 	rules_push_all(f);
-	if (f->certs)
-		certs_begin(f->certs, serve);
+	if (f->link.certs)
+		certs_begin(f->link.certs, serve);
 	else
 		serve(f);
 }
@@ -336,7 +338,7 @@ static void on_kept(void *user, const struct warden_reply *re)
 		b->kept[b->n_kept++] = *m;
 		return;
 	}
-	(void)warden_ask(f->warden, OP_LIST, &list, sizeof list, on_list, f);
+	(void)warden_ask(f->link.warden, OP_LIST, &list, sizeof list, on_list, f);
 }
 
 static bool wants_tls(const struct front *f)
@@ -355,7 +357,7 @@ static void on_audit(struct front *f, const struct err *e)
 	if (e)
 		boot_fail(f, "open the audit trail, which audit = required wants", e->text);
 	else
-		(void)warden_ask(f->warden, OP_KEPT, &list, sizeof list, on_kept, f);
+		(void)warden_ask(f->link.warden, OP_KEPT, &list, sizeof list, on_kept, f);
 }
 
 static void on_hello(void *user, const struct warden_reply *re)
@@ -368,7 +370,7 @@ static void on_hello(void *user, const struct warden_reply *re)
 		boot_fail(f, "hello", re->no ? re->text : "unexpected answer");
 		return;
 	}
-	if (templates_init(&f->templates, m->templates, m->n_templates, &e) < 0) {
+	if (templates_init(&f->sandbox.templates, m->templates, m->n_templates, &e) < 0) {
 		boot_fail(f, "hello", e.text);
 		return;
 	}
@@ -377,26 +379,26 @@ static void on_hello(void *user, const struct warden_reply *re)
 		return;
 	}
 	if (wants_tls(f)) {
-		f->certs = certs_new(f, m->ticket_secret);
-		if (!f->certs) {
+		f->link.certs = certs_new(f, m->ticket_secret);
+		if (!f->link.certs) {
 			boot_fail(f, "set TLS up", "out of memory");
 			return;
 		}
 	}
-	f->defaults = m->defaults;
-	f->maxima = m->maxima;
-	f->n_template_limits = m->n_template_limits < TEMPLATES_MAX ? m->n_template_limits : TEMPLATES_MAX;
-	memcpy(f->template_limits, m->template_limits, sizeof f->template_limits);
-	f->can_checkpoint = m->can_checkpoint;
-	if (!f->can_checkpoint)
+	f->account.defaults = m->defaults;
+	f->account.maxima = m->maxima;
+	f->account.n_template_limits = m->n_template_limits < TEMPLATES_MAX ? m->n_template_limits : TEMPLATES_MAX;
+	memcpy(f->account.template_limits, m->template_limits, sizeof f->account.template_limits);
+	f->sandbox.can_checkpoint = m->can_checkpoint;
+	if (!f->sandbox.can_checkpoint)
 		log_info("the memory of paused sandboxes is not kept on disk", "why='%s'",
 		    check_text(m->why_not, sizeof m->why_not) ? m->why_not : "");
-	f->max_sandboxes = m->max_sandboxes;
+	f->sandbox.max_sandboxes = m->max_sandboxes;
 	if (m->log_level <= LOG_LVL_ERROR)
 		front_log_level(f, (enum log_level)m->log_level);
-	memory_open(&f->memory);
-	f->warm_pool = f->opt.warm_pool_size ? warm_pool_new(f) : NULL;
-	if (f->opt.warm_pool_size && !f->warm_pool) {
+	memory_open(&f->sandbox.memory);
+	f->sandbox.warm_pool = f->link.opt.warm_pool_size ? warm_pool_new(f) : NULL;
+	if (f->link.opt.warm_pool_size && !f->sandbox.warm_pool) {
 		boot_fail(f, "make the pool", "out of memory");
 		return;
 	}
@@ -409,7 +411,7 @@ void boot_begin(struct front *f)
 
 	f->boot = must_alloc(sizeof *f->boot);
 	f->boot->f = f;
-	(void)warden_ask(f->warden, OP_HELLO, &hello, sizeof hello, on_hello, f);
+	(void)warden_ask(f->link.warden, OP_HELLO, &hello, sizeof hello, on_hello, f);
 }
 
 void boot_exited(struct front *f, const struct msg_exited *m)

@@ -17,7 +17,9 @@
 #include "front/link/rules.h"
 #include "front/link/warden_link.h"
 #include "front/proxy/debug.h"
+#include "front/record/audit.h"
 #include "front/record/logbook.h"
+#include "front/record/notebook.h"
 #include "front/record/webhooks.h"
 #include "front/sandbox/row.h"
 #include "front/sandbox/sandbox.h"
@@ -31,6 +33,30 @@
 
 #define STOP_GRACE_MS 3000 /* for answers under way */
 
+void front_connect(struct front *f)
+{
+	f->account.link = &f->link;
+	f->record.link = &f->link;
+	f->record.account = &f->account;
+	f->sandbox.link = &f->link;
+	f->sandbox.account = &f->account;
+	f->sandbox.record = &f->record;
+	f->build.link = &f->link;
+	f->build.account = &f->account;
+	f->build.record = &f->record;
+	f->build.sandbox = &f->sandbox;
+	f->proxy.link = &f->link;
+	f->proxy.account = &f->account;
+	f->proxy.record = &f->record;
+	f->proxy.sandbox = &f->sandbox;
+	f->api.link = &f->link;
+	f->api.account = &f->account;
+	f->api.record = &f->record;
+	f->api.sandbox = &f->sandbox;
+	f->api.build = &f->build;
+	f->api.proxy = &f->proxy;
+}
+
 void front_log_level(struct front *f, enum log_level level)
 {
 	f->log_level = level;
@@ -39,30 +65,30 @@ void front_log_level(struct front *f, enum log_level level)
 
 void front_stop(struct front *f)
 {
-	if (f->stopping)
+	if (f->link.stopping)
 		return;
-	f->stopping = true;
-	log_info("stopping", "requests=%u", f->requests);
-	if (f->server)
-		http_server_stop_accepting(f->server);
-	debug_stop_accepting(f->debug);
+	f->link.stopping = true;
+	log_info("stopping", "requests=%u", f->link.requests);
+	if (f->api.server)
+		http_server_stop_accepting(f->api.server);
+	debug_stop_accepting(f->proxy.debug);
 	builds_stop(f);
-	warm_pool_stop(f->warm_pool);
-	if (f->requests == 0)
-		loop_stop(f->loop);
+	warm_pool_stop(f->sandbox.warm_pool);
+	if (f->link.requests == 0)
+		loop_stop(f->link.loop);
 	else
 		timer_arm(f->grace, STOP_GRACE_MS);
 }
 
 void front_request_begun(struct front *f)
 {
-	if (++f->requests > f->most_requests)
-		f->most_requests = f->requests;
+	if (++f->link.requests > f->link.most_requests)
+		f->link.most_requests = f->link.requests;
 }
 
 void front_request_over(struct front *f)
 {
-	if (--f->requests == 0 && f->stopping)
+	if (--f->link.requests == 0 && f->link.stopping)
 		timer_arm(f->grace, 0); /* not at once: the answer may still be in a queue */
 }
 
@@ -71,10 +97,10 @@ void front_done(struct front *f)
 	struct sandbox *sb;
 
 	hold_end_all(f);
-	http_server_free(f->server);
-	agent_link_free(f->agent);
-	debug_free(f->debug);
-	certs_free(f->certs);
+	http_server_free(f->api.server);
+	agent_link_free(f->link.agent);
+	debug_free(f->proxy.debug);
+	certs_free(f->link.certs);
 	for (size_t i = 0; i < f->n_doors; i++)
 		fd_close(f->doors[i].fd);
 	boot_free(f->boot);
@@ -82,39 +108,39 @@ void front_done(struct front *f)
 	snapshots_free(f);
 	volumes_free(f);
 	rows_free(f);
-	if (f->sandboxes && f->metrics)
-		capacity_free(take_ptr(&f->capacity));
-	warm_pool_free(f->warm_pool);
-	memory_close(&f->memory);
-	for (sb = f->sandboxes ? sandbox_table_next(f->sandboxes, NULL) : NULL; sb;
-	    sb = sandbox_table_next(f->sandboxes, sb))
+	if (f->sandbox.table && f->account.metrics)
+		capacity_free(take_ptr(&f->account.capacity));
+	warm_pool_free(f->sandbox.warm_pool);
+	memory_close(&f->sandbox.memory);
+	for (sb = f->sandbox.table ? sandbox_table_next(f->sandbox.table, NULL) : NULL; sb;
+	    sb = sandbox_table_next(f->sandbox.table, sb))
 		init_watch_end(sb);
-	logbook_save(f->logbook);
-	if (f->keyring)
+	logbook_save(f->record.logbook);
+	if (f->account.keyring)
 		quota_save(f);
 	quota_free(f);
-	while (f->sandboxes && (sb = sandbox_table_next(f->sandboxes, NULL)))
+	while (f->sandbox.table && (sb = sandbox_table_next(f->sandbox.table, NULL)))
 		sandbox_forget(sb);
-	sandbox_table_free(f->sandboxes);
+	sandbox_table_free(f->sandbox.table);
 	/* All that is still written is written before the link goes: the warden takes a front without one for gone, and
 	 * ends it. */
-	census_free(f->census);
+	census_free(f->account.census);
 	notebooks_free(f);
 	audit_free(f);
-	warden_link_free(f->warden);
-	expiry_free(f->expiry);
+	warden_link_free(f->link.warden);
+	expiry_free(f->sandbox.expiry);
 	timer_free(f->tick);
 	timer_free(f->grace);
 	sigwatch_free(f->on_term);
 	sigwatch_free(f->on_int);
-	rules_link_free(f->rules);
-	webhooks_free(take_ptr(&f->webhooks));
-	keyring_free(f->keyring);
-	penalties_free(f->penalties);
-	metrics_free(f->metrics);
-	logbook_free(f->logbook);
-	vault_free(f->vault);
-	store_close(f->uploads);
-	store_close(f->store);
-	loop_free(f->loop);
+	rules_link_free(f->link.rules);
+	webhooks_free(take_ptr(&f->record.webhooks));
+	keyring_free(f->account.keyring);
+	penalties_free(f->account.penalties);
+	metrics_free(f->account.metrics);
+	logbook_free(f->record.logbook);
+	vault_free(f->link.vault);
+	store_close(f->link.uploads);
+	store_close(f->link.store);
+	loop_free(f->link.loop);
 }

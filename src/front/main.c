@@ -22,7 +22,7 @@
 #include "front/account/metrics.h"
 #include "front/account/penalty.h"
 #include "front/account/quota.h"
-#include "front/api/api.h"
+#include "front/api/handlers.h"
 #include "front/boot.h"
 #include "front/confine.h"
 #include "front/front.h"
@@ -31,9 +31,12 @@
 #include "front/link/rules.h"
 #include "front/link/warden_link.h"
 #include "front/proxy/debug.h"
+#include "front/proxy/envd_check.h"
+#include "front/record/audit.h"
 #include "front/record/audit_acts.h"
 #include "front/record/history.h"
 #include "front/record/logbook.h"
+#include "front/record/notebook.h"
 #include "front/record/webhooks.h"
 #include "front/sandbox/row.h"
 #include "front/sandbox/sandbox.h"
@@ -87,9 +90,9 @@ static void on_exited(void *user, const struct msg_exited *m)
 		boot_exited(f, m);
 	quota_exited(f, m);
 
-	struct sandbox *sb = sandbox_table_find(f->sandboxes, str_of(m->id));
+	struct sandbox *sb = sandbox_table_find(f->sandbox.table, str_of(m->id));
 
-	if (!sb && (build_exited(f, m->id) || warm_pool_exited(f->warm_pool, m->id)))
+	if (!sb && (build_exited(f, m->id) || warm_pool_exited(f->sandbox.warm_pool, m->id)))
 		return;
 	if (sb && sandbox_paused_exited(sb))
 		return;
@@ -106,7 +109,7 @@ static void on_exited(void *user, const struct msg_exited *m)
 static void on_oom(void *user, const struct msg_oom *m)
 {
 	struct front *f = user;
-	struct sandbox *sb = check_id(m->id) ? sandbox_table_find(f->sandboxes, str_of(m->id)) : NULL;
+	struct sandbox *sb = check_id(m->id) ? sandbox_table_find(f->sandbox.table, str_of(m->id)) : NULL;
 
 	if (sb)
 		sandbox_oom(sb, m->kills);
@@ -116,7 +119,7 @@ static void on_grace_over(void *user)
 {
 	struct front *f = user;
 
-	loop_stop(f->loop);
+	loop_stop(f->link.loop);
 }
 
 static void on_shutdown(void *user)
@@ -136,7 +139,7 @@ static void on_lost(void *user, const char *why)
 
 	log_info("the warden is gone, ending", "why=%s", why);
 	f->lost = true;
-	loop_stop(f->loop);
+	loop_stop(f->link.loop);
 }
 
 static void on_log_level(void *user, const struct msg_level *m)
@@ -148,7 +151,7 @@ static void on_log_level(void *user, const struct msg_level *m)
 /* Who is refused calls on and on must not push all else out of the log. */
 static bool may_note_refusal(struct sandbox *sb)
 {
-	uint64_t now = loop_now_ms(sb->front->loop);
+	uint64_t now = loop_now_ms(sb->front->link.loop);
 
 	if (now - sb->refused_since_ms >= REFUSALS_EVERY_MS) {
 		sb->refused_since_ms = now;
@@ -170,9 +173,9 @@ static void on_refused(void *user, const struct msg_refused *m)
 	if (!check_id(m->id) || !check_text(m->call, sizeof m->call) || !check_text(m->process, sizeof m->process) ||
 	    !check_text(m->why, sizeof m->why))
 		return;
-	struct sandbox *sb = sandbox_table_find(f->sandboxes, str_of(m->id));
+	struct sandbox *sb = sandbox_table_find(f->sandbox.table, str_of(m->id));
 
-	f->metrics->refused_calls += m->count;
+	f->account.metrics->refused_calls += m->count;
 	if (!sb || sb->pooled)
 		return;
 	audit_syscall(sb, m);
@@ -202,14 +205,14 @@ static void on_tls_files(void *user)
 {
 	struct front *f = user;
 
-	if (f->certs)
-		certs_again(f->certs);
+	if (f->link.certs)
+		certs_again(f->link.certs);
 }
 
 static void on_blocked(void *user, const struct msg_blocked *m)
 {
 	struct front *f = user;
-	struct sandbox *sb = check_id(m->id) ? sandbox_table_find(f->sandboxes, str_of(m->id)) : NULL;
+	struct sandbox *sb = check_id(m->id) ? sandbox_table_find(f->sandbox.table, str_of(m->id)) : NULL;
 	const char *proto = m->proto == IPPROTO_TCP ? "tcp" : "udp";
 	char ip[INET_TEXT_SIZE], to[32], text[80];
 
@@ -227,28 +230,28 @@ static void on_egress(void *user, int fd)
 {
 	struct front *f = user;
 
-	rules_link_set(f->rules, fd);
+	rules_link_set(f->link.rules, fd);
 }
 
 static void on_agent(void *user, int fd)
 {
 	struct front *f = user;
 
-	agent_link_set(f->agent, fd);
+	agent_link_set(f->link.agent, fd);
 }
 
 static void on_webhooks(void *user, int fd)
 {
 	struct front *f = user;
 
-	webhooks_link(f->webhooks, fd);
+	webhooks_link(f->record.webhooks, fd);
 }
 
 static void on_answered(void *user, enum msg_type op, uint64_t us)
 {
 	struct front *f = user;
 
-	histogram_add(&f->metrics->warden[op], us);
+	histogram_add(&f->account.metrics->warden[op], us);
 }
 
 static const struct warden_ops warden_ops = {
@@ -275,14 +278,14 @@ static void on_expired(void *user, struct expiry_entry *en)
 /* After a crowd has left, its memory lies in pieces all over the heap, which the allocator keeps unless it is asked. */
 static void give_memory_back(struct front *f)
 {
-	size_t conns = f->server ? http_server_conns(f->server) : 0;
+	size_t conns = f->api.server ? http_server_conns(f->api.server) : 0;
 
 	if (conns > f->most_conns)
 		f->most_conns = conns;
 	if ((f->most_conns > CROWD && conns < f->most_conns / 2) ||
-	    (f->most_requests > CROWD && f->requests < f->most_requests / 2)) {
+	    (f->link.most_requests > CROWD && f->link.requests < f->link.most_requests / 2)) {
 		f->most_conns = conns;
-		f->most_requests = f->requests;
+		f->link.most_requests = f->link.requests;
 		(void)malloc_trim(0);
 	}
 }
@@ -290,38 +293,38 @@ static void give_memory_back(struct front *f)
 static void on_tick(void *user)
 {
 	struct front *f = user;
-	uint64_t now = loop_now_ms(f->loop);
+	uint64_t now = loop_now_ms(f->link.loop);
 	uint32_t n = 0;
 
 	sandbox_hurry_look(f);
-	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
-	    sb = sandbox_table_next(f->sandboxes, sb)) {
+	for (struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
+	    sb = sandbox_table_next(f->sandbox.table, sb)) {
 		usage_tick(sb, now);
 		sandbox_pause_tick(sb);
 		sandbox_idle_tick(sb);
-		if ((f->ticks + n++) % ACTIVE_EVERY_S == 0) /* not all of them in the same second */
+		if ((f->link.ticks + n++) % ACTIVE_EVERY_S == 0) /* not all of them in the same second */
 			row_note_active(sb);
-		if ((f->ticks + n) % METER_EVERY_S == 0)
+		if ((f->link.ticks + n) % METER_EVERY_S == 0)
 			meter_note(sb);
 	}
 	sandbox_hurry_done(f);
-	warden_link_tick(f->warden);
+	warden_link_tick(f->link.warden);
 	req_waiting_tick(f);
 	rows_tick(f);
 	req_end_slow(f);
 	uploads_tick(f);
-	agent_link_tick(f->agent);
-	census_tick(f->census, clock_wall_ms());
-	debug_tick(f->debug);
+	agent_link_tick(f->link.agent);
+	census_tick(f->account.census, clock_wall_ms());
+	debug_tick(f->proxy.debug);
 	memory_tick(f);
 	quota_tick(f);
-	capacity_tick(f->capacity);
+	capacity_tick(f->account.capacity);
 	audit_tick(f);
 	volumes_tick(f);
-	warm_pool_tick(f->warm_pool);
+	warm_pool_tick(f->sandbox.warm_pool);
 	history_tick(f);
-	if (f->ticks++ % TIDY_EVERY_S == 0)
-		keyring_tidy(f->keyring, clock_wall_ms());
+	if (f->link.ticks++ % TIDY_EVERY_S == 0)
+		keyring_tidy(f->account.keyring, clock_wall_ms());
 	give_memory_back(f);
 	timer_arm(f->tick, 1000);
 }
@@ -516,7 +519,7 @@ static const struct option longs[] = {
 
 static int parse_options(int argc, char **argv, struct front *f)
 {
-	struct front_options *opt = &f->opt;
+	struct front_options *opt = &f->link.opt;
 	enum log_level level;
 	int c;
 
@@ -593,18 +596,18 @@ static int parse_options(int argc, char **argv, struct front *f)
 
 static int open_state(struct front *f, struct err *e)
 {
-	autofree char *path = str_fmt("%s/atoll.db", f->opt.state_dir);
+	autofree char *path = str_fmt("%s/atoll.db", f->link.opt.state_dir);
 
-	autofree char *uploads = str_fmt("%s/uploads.db", f->opt.state_dir);
-	autofree char *sdk_key = str_fmt("%s/sdk-key", f->opt.state_dir);
+	autofree char *uploads = str_fmt("%s/uploads.db", f->link.opt.state_dir);
+	autofree char *sdk_key = str_fmt("%s/sdk-key", f->link.opt.state_dir);
 
 	if (!path || !uploads || !sdk_key)
 		return err_set(e, ENOMEM, "name the state file");
-	if (store_open(path, &f->store, e) < 0 || uploads_open(uploads, &f->uploads, e) < 0 ||
-	    vault_open(f->opt.state_dir, &f->vault, e) < 0 || audit_new(f, f->opt.state_dir, e) < 0 ||
-	    notebooks_new(f, f->opt.state_dir, e) < 0 || sandbox_hurry_open(f, e) < 0 ||
-	    keyring_open(f->store, f->opt.key_file, &f->keyring, e) < 0 ||
-	    keyring_add_sdk_key(f->keyring, sdk_key, e) < 0 || quota_open(f, e) < 0)
+	if (store_open(path, &f->link.store, e) < 0 || uploads_open(uploads, &f->link.uploads, e) < 0 ||
+	    vault_open(f->link.opt.state_dir, &f->link.vault, e) < 0 || audit_new(f, f->link.opt.state_dir, e) < 0 ||
+	    notebooks_new(f, f->link.opt.state_dir, e) < 0 || sandbox_hurry_open(f, e) < 0 ||
+	    keyring_open(f->link.store, f->link.opt.key_file, &f->account.keyring, e) < 0 ||
+	    keyring_add_sdk_key(f->account.keyring, sdk_key, e) < 0 || quota_open(f, e) < 0)
 		return -e->no;
 	return 0;
 }
@@ -617,38 +620,38 @@ static int set_up(struct front *f, struct err *e)
 		have = have && fd_cloexec(f->doors[i].fd, true) == 0 && fd_nonblock(f->doors[i].fd, true) == 0;
 	if (!have)
 		return err_set(e, EBADF, "the warden's fds are missing");
-	if (confine_early(&f->fds, e) < 0 || open_state(f, e) < 0)
+	if (confine_early(&f->link.fds, e) < 0 || open_state(f, e) < 0)
 		return -e->no;
-	f->sandboxes = sandbox_table_new();
-	f->rules = rules_link_new(f);
-	f->agent = agent_link_new(f);
-	f->webhooks = webhooks_new(f);
-	f->capacity = capacity_new(f);
-	f->penalties = penalties_new();
-	f->metrics = metrics_new();
-	f->census = census_new(f->store, clock_wall_ms());
-	TAILQ_INIT(&f->builds);
-	TAILQ_INIT(&f->reading);
-	TAILQ_INIT(&f->watches);
-	LIST_INIT(&f->held);
-	LIST_INIT(&f->takings);
-	f->loop = loop_new();
-	if (!f->loop)
+	f->sandbox.table = sandbox_table_new();
+	f->link.rules = rules_link_new(f);
+	f->link.agent = agent_link_new(f);
+	f->record.webhooks = webhooks_new(f);
+	f->account.capacity = capacity_new(f);
+	f->account.penalties = penalties_new();
+	f->account.metrics = metrics_new();
+	f->account.census = census_new(f->link.store, clock_wall_ms());
+	TAILQ_INIT(&f->build.list);
+	TAILQ_INIT(&f->api.reading);
+	TAILQ_INIT(&f->link.watches);
+	LIST_INIT(&f->api.held);
+	LIST_INIT(&f->api.takings);
+	f->link.loop = loop_new();
+	if (!f->link.loop)
 		return err_set(e, ENOMEM, "make the loop");
-	loop_leaving_max(f->loop, front_max_leaving(f));
-	carrier_limit(front_max_pipes(f));
-	f->logbook = logbook_new(f);
-	if (!f->logbook)
+	loop_leaving_max(f->link.loop, links_max_leaving(&f->link));
+	carrier_limit(links_max_pipes(&f->link));
+	f->record.logbook = logbook_new(f);
+	if (!f->record.logbook)
 		return err_set(e, ENOMEM, "open the logs");
-	f->expiry = expiry_new(f->loop, on_expired, f);
-	f->tick = timer_new(f->loop, on_tick, f);
-	f->grace = timer_new(f->loop, on_grace_over, f);
-	f->warden = warden_link_new(f->loop, FD_WARDEN, &warden_ops, f);
-	if (!f->expiry || !f->tick || !f->grace || !f->warden)
+	f->sandbox.expiry = expiry_new(f->link.loop, on_expired, f);
+	f->tick = timer_new(f->link.loop, on_tick, f);
+	f->grace = timer_new(f->link.loop, on_grace_over, f);
+	f->link.warden = warden_link_new(f->link.loop, FD_WARDEN, &warden_ops, f);
+	if (!f->sandbox.expiry || !f->tick || !f->grace || !f->link.warden)
 		return err_set(e, ENOMEM, "set up the loop");
-	f->on_term = sigwatch_new(f->loop, SIGTERM, on_signal, f);
-	f->on_int = sigwatch_new(f->loop, SIGINT, on_signal, f);
-	if (webhooks_load(f->webhooks, e) < 0)
+	f->on_term = sigwatch_new(f->link.loop, SIGTERM, on_signal, f);
+	f->on_int = sigwatch_new(f->link.loop, SIGINT, on_signal, f);
+	if (webhooks_load(f->record.webhooks, e) < 0)
 		return -e->no;
 	if (!f->on_term || !f->on_int)
 		return err_set(e, ENOMEM, "watch signals");
@@ -657,8 +660,8 @@ static int set_up(struct front *f, struct err *e)
 
 int main(int argc, char **argv)
 {
-	struct front f = { .memory = { .meminfo_fd = -1 },
-		.opt = { .domain = "",
+	struct front f = { .sandbox.memory = { .meminfo_fd = -1 },
+		.link.opt = { .domain = "",
 		    .url = "",
 		    .max_timeout_s = MAX_TIMEOUT_S,
 		    .head_timeout_s = HEAD_TIMEOUT_S,
@@ -676,6 +679,7 @@ int main(int argc, char **argv)
 	struct err e;
 
 	log_setup("atoll-front", LOG_LVL_INFO);
+	front_connect(&f);
 	if (parse_options(argc, argv, &f) < 0)
 		return 2;
 	if (set_up(&f, &e) < 0) {
@@ -686,7 +690,7 @@ int main(int argc, char **argv)
 				      : 1;
 	}
 	boot_begin(&f);
-	loop_run(f.loop);
+	loop_run(f.link.loop);
 	front_done(&f);
 	if (f.lost)
 		_exit(f.exit_code); /* what waits for the warden is never answered, and is no leak that a checker should

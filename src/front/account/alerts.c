@@ -39,10 +39,10 @@ bool alert_crossed(struct alert_marks *m, enum alert a, uint32_t percent, double
 
 static void tell(struct sandbox *sb, enum alert a, double used, double limit)
 {
-	uint32_t threshold = sb->front->opt.alert_percent[a];
+	uint32_t threshold = sb->front->link.opt.alert_percent[a];
 	int percent = (int)(used * 100 / limit);
 
-	sb->front->metrics->alerts[a]++;
+	sb->front->account.metrics->alerts[a]++;
 	log_warn("sandbox is near a limit", "id=%s resource=%s percent=%d threshold=%u", sb->id, names[a], percent,
 	    threshold);
 	sandbox_note(sb, LOG_LVL_WARN, JOURNAL_SECURITY, "near a limit", "resource=%s percent=%d threshold=%u",
@@ -68,7 +68,7 @@ void alerts_look(struct sandbox *sb, const struct msg_usage *m)
 	};
 
 	for (enum alert a = 0; a < ALERTS; a++) {
-		if (alert_crossed(&sb->alerts, a, sb->front->opt.alert_percent[a], use[a][0], use[a][1]))
+		if (alert_crossed(&sb->alerts, a, sb->front->link.opt.alert_percent[a], use[a][0], use[a][1]))
 			tell(sb, a, use[a][0], use[a][1]);
 	}
 }

@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "front/util/options.h"
+
 struct msg_usage;
 struct sandbox;
-
-enum alert { ALERT_MEMORY, ALERT_CPU, ALERT_DISK, ALERT_PROCESSES, ALERT_EGRESS, ALERTS };
 
 #define ALERT_BELOW 10 /* percent under the threshold: then the next time counts again */
 

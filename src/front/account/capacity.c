@@ -39,14 +39,14 @@ static void save(struct capacity *c, uint64_t now_ms)
 	uint64_t hits = 0, misses = 0;
 	struct err e;
 
-	warm_pool_counts(c->front->warm_pool, &hits, &misses, NULL);
-	c->hour.starts = c->front->metrics->starts_ok - c->starts;
+	warm_pool_counts(c->front->sandbox.warm_pool, &hits, &misses, NULL);
+	c->hour.starts = c->front->account.metrics->starts_ok - c->starts;
 	c->hour.pool_hits = hits - c->hits;
 	c->hour.pool_misses = misses - c->misses;
 	c->starts += c->hour.starts;
 	c->hits = hits;
 	c->misses = misses;
-	if ((c->hour.sandboxes || c->hour.starts) && capacity_add(c->front->store, &c->hour, &e) < 0)
+	if ((c->hour.sandboxes || c->hour.starts) && capacity_add(c->front->link.store, &c->hour, &e) < 0)
 		log_warn("could not note what is in use, going on", "err=%s", e.text);
 	c->hour = (struct capacity_row) { .at = now_ms / HOUR_MS };
 }
@@ -61,8 +61,8 @@ static void look(struct capacity *c)
 	struct capacity_row now = { 0 };
 	double cpu_pct = 0;
 
-	for (struct sandbox *sb = sandbox_table_next(c->front->sandboxes, NULL); sb;
-	    sb = sandbox_table_next(c->front->sandboxes, sb)) {
+	for (struct sandbox *sb = sandbox_table_next(c->front->sandbox.table, NULL); sb;
+	    sb = sandbox_table_next(c->front->sandbox.table, sb)) {
 		const struct usage_sample *s = usage_get(&sb->usage, sb->usage.n - 1);
 
 		if (sb->state != SANDBOX_RUNNING)
@@ -74,7 +74,7 @@ static void look(struct capacity *c)
 	c->hour.sandboxes = most(c->hour.sandboxes, now.sandboxes);
 	c->hour.limit_bytes = most(c->hour.limit_bytes, now.limit_bytes);
 	c->hour.cpu_permille = most(c->hour.cpu_permille, (uint64_t)(cpu_pct * 10));
-	c->hour.mem_bytes = most(c->hour.mem_bytes, now.sandboxes ? c->front->memory.used_bytes : 0);
+	c->hour.mem_bytes = most(c->hour.mem_bytes, now.sandboxes ? c->front->sandbox.memory.used_bytes : 0);
 }
 
 void capacity_tick(struct capacity *c)

@@ -59,9 +59,9 @@ static void set(struct msg_limits *l, const struct field *f, uint64_t v)
 
 static const struct msg_template_limits *named(const struct front *f, const char *name)
 {
-	for (uint32_t i = 0; i < f->n_template_limits; i++) {
-		if (strcmp(f->template_limits[i].name, name) == 0)
-			return &f->template_limits[i];
+	for (uint32_t i = 0; i < f->account.n_template_limits; i++) {
+		if (strcmp(f->account.template_limits[i].name, name) == 0)
+			return &f->account.template_limits[i];
 	}
 	return NULL;
 }
@@ -71,14 +71,14 @@ void limits_of_template(const struct front *f, const struct template *tpl, struc
 {
 	const struct msg_template_limits *found = named(f, tpl->name);
 
-	for (size_t i = 0; !found && i < f->templates.n; i++) {
-		if (strcmp(f->templates.v[i].key, tpl->key) == 0) {
-			found = named(f, f->templates.v[i].name);
+	for (size_t i = 0; !found && i < f->sandbox.templates.n; i++) {
+		if (strcmp(f->sandbox.templates.v[i].key, tpl->key) == 0) {
+			found = named(f, f->sandbox.templates.v[i].name);
 			break;
 		}
 	}
 	*ret = found ? (struct limits_range) { found->defaults, found->maxima }
-		     : (struct limits_range) { f->defaults, f->maxima };
+		     : (struct limits_range) { f->account.defaults, f->account.maxima };
 }
 
 void limits_narrow(struct limits_range *r, const struct msg_limits *by)

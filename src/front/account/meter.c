@@ -45,7 +45,7 @@ static void add(const struct sandbox *sb, uint64_t until_ms, uint64_t ms, uint64
 	};
 	struct err e;
 
-	if (meter_add(sb->front->store, &row, &e) < 0)
+	if (meter_add(sb->front->link.store, &row, &e) < 0)
 		log_warn("could not note for how long a sandbox ran, ignoring", "id=%s ms=%llu err=%s", sb->id,
 		    (unsigned long long)ms, e.text);
 }
@@ -99,7 +99,7 @@ void meter_load(struct sandbox *sb)
 {
 	struct err e;
 
-	if (meter_sent_total(sb->front->store, sb->id, &sb->sent_noted, &e) < 0)
+	if (meter_sent_total(sb->front->link.store, sb->id, &sb->sent_noted, &e) < 0)
 		log_warn("could not read what a sandbox has sent, going on", "id=%s err=%s", sb->id, e.text);
 	sb->sent_seen = sb->sent_noted;
 }
@@ -109,7 +109,7 @@ void meter_adopt(struct sandbox *sb)
 	uint64_t now_ms = clock_wall_ms(), until_ms = now_ms;
 	struct err e;
 
-	if (meter_last(sb->front->store, sb->id, &until_ms, &e) < 0)
+	if (meter_last(sb->front->link.store, sb->id, &until_ms, &e) < 0)
 		log_warn("could not read for how long a sandbox ran, going on from now", "id=%s err=%s", sb->id,
 		    e.text);
 	sb->metered = true;
@@ -128,15 +128,15 @@ void meter_sent(struct sandbox *sb, uint64_t sent_bytes)
 	sb->sent_seen = all;
 	if (sb->metered)
 		return; /* goes with the next note */
-	if (meter_add_sent(sb->front->store, sb->id, all - sb->sent_noted, &e) < 0)
+	if (meter_add_sent(sb->front->link.store, sb->id, all - sb->sent_noted, &e) < 0)
 		log_warn("could not note what a sandbox has sent, ignoring", "id=%s err=%s", sb->id, e.text);
 	sb->sent_noted = all;
 }
 
 void meter_note_all(struct front *f, const char *team)
 {
-	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
-	    sb = sandbox_table_next(f->sandboxes, sb)) {
+	for (struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
+	    sb = sandbox_table_next(f->sandbox.table, sb)) {
 		if (!team || strcmp(sb->team, team) == 0)
 			meter_note(sb);
 	}

@@ -211,8 +211,8 @@ static size_t key_sandboxes(const struct front *f, const char *key)
 {
 	size_t n = 0;
 
-	for (const struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
-	    sb = sandbox_table_next(f->sandboxes, sb))
+	for (const struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
+	    sb = sandbox_table_next(f->sandbox.table, sb))
 		n += strcmp(sb->key, key) == 0;
 	return n;
 }
@@ -224,9 +224,10 @@ struct owner { /* of a sandbox; either may be NULL */
 
 static struct owner owner_of(const struct front *f, const char *team, const char *key)
 {
-	struct owner o = { .team = keyring_team(f->keyring, str_of(team)) };
+	struct owner o = { .team = keyring_team(f->account.keyring, str_of(team)) };
 
-	for (struct key *k = *key ? keyring_next_key(f->keyring, NULL) : NULL; k; k = keyring_next_key(f->keyring, k)) {
+	for (struct key *k = *key ? keyring_next_key(f->account.keyring, NULL) : NULL; k;
+	    k = keyring_next_key(f->account.keyring, k)) {
 		if (strcmp(k->id, key) == 0)
 			o.key = k;
 	}

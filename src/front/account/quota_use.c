@@ -35,7 +35,8 @@ struct departed {
 
 static struct tally *tally_of_key(const struct front *f, const char *id)
 {
-	for (struct key *k = *id ? keyring_next_key(f->keyring, NULL) : NULL; k; k = keyring_next_key(f->keyring, k)) {
+	for (struct key *k = *id ? keyring_next_key(f->account.keyring, NULL) : NULL; k;
+	    k = keyring_next_key(f->account.keyring, k)) {
 		if (strcmp(k->id, id) == 0)
 			return &k->tally;
 	}
@@ -45,7 +46,7 @@ static struct tally *tally_of_key(const struct front *f, const char *id)
 static void charge(struct front *f, const char *team, const char *key, uint64_t cpu_ns, uint64_t sent)
 {
 	uint64_t day = clock_wall_ms() / 1000 / DAY_S;
-	struct team *t = keyring_team(f->keyring, str_of(team));
+	struct team *t = keyring_team(f->account.keyring, str_of(team));
 	struct tally *k = tally_of_key(f, key);
 
 	if (t)
@@ -81,7 +82,7 @@ void quota_leaves(struct sandbox *sb)
 {
 	struct front *f = sb->front;
 
-	if (!sb->live || !sb->paid.known || f->n_departed >= DEPARTED_MAX)
+	if (!sb->live || !sb->paid.known || f->account.n_departed >= DEPARTED_MAX)
 		return;
 	struct departed *d = must_alloc(sizeof *d);
 
@@ -91,20 +92,20 @@ void quota_leaves(struct sandbox *sb)
 	d->cpu_ns = sb->paid.cpu_ns;
 	d->sent_bytes = sb->paid.sent_bytes;
 	d->metered = sb->sent_noted > sb->sent_before ? sb->sent_noted - sb->sent_before : 0;
-	LIST_INSERT_HEAD(&f->departed, d, link);
-	f->n_departed++;
+	LIST_INSERT_HEAD(&f->account.departed, d, link);
+	f->account.n_departed++;
 }
 
 static void departed_free(struct front *f, struct departed *d)
 {
 	LIST_REMOVE(d, link);
-	f->n_departed--;
+	f->account.n_departed--;
 	free(d);
 }
 
 void quota_exited(struct front *f, const struct msg_exited *m)
 {
-	struct sandbox *sb = sandbox_table_find(f->sandboxes, str_of(m->id));
+	struct sandbox *sb = sandbox_table_find(f->sandbox.table, str_of(m->id));
 	struct departed *d;
 	struct err e;
 
@@ -116,7 +117,7 @@ void quota_exited(struct front *f, const struct msg_exited *m)
 		sb->paid.known = false;              /* that was the last count of this life */
 		return;
 	}
-	LIST_FOREACH(d, &f->departed, link)
+	LIST_FOREACH(d, &f->account.departed, link)
 	{
 		if (strcmp(d->id, m->id) == 0)
 			break;
@@ -125,7 +126,7 @@ void quota_exited(struct front *f, const struct msg_exited *m)
 		return;
 	audit_used(f, d->team, d->key, m);
 	charge(f, d->team, d->key, due(m->cpu_ns, &d->cpu_ns, 1000000), due(m->sent_bytes, &d->sent_bytes, 1));
-	if (m->sent_bytes > d->metered && meter_add_sent(f->store, d->id, m->sent_bytes - d->metered, &e) < 0)
+	if (m->sent_bytes > d->metered && meter_add_sent(f->link.store, d->id, m->sent_bytes - d->metered, &e) < 0)
 		log_warn("could not note what a sandbox has sent, ignoring", "id=%s err=%s", d->id, e.text);
 	departed_free(f, d);
 }
@@ -148,12 +149,12 @@ static void on_quota(void *user, bool of_key, const char *id, const char *text)
 		log_error("the quota of a team or key is damaged, ignoring it", "id=%s err=%s", id, e.text);
 		return;
 	}
-	for (struct key *k = of_key ? keyring_next_key(f->keyring, NULL) : NULL; k;
-	    k = keyring_next_key(f->keyring, k)) {
+	for (struct key *k = of_key ? keyring_next_key(f->account.keyring, NULL) : NULL; k;
+	    k = keyring_next_key(f->account.keyring, k)) {
 		if (strcmp(k->id, id) == 0)
 			k->quota = q;
 	}
-	struct team *t = of_key ? NULL : keyring_team(f->keyring, str_of(id));
+	struct team *t = of_key ? NULL : keyring_team(f->account.keyring, str_of(id));
 
 	if (t)
 		t->quota = q;
@@ -162,7 +163,7 @@ static void on_quota(void *user, bool of_key, const char *id, const char *text)
 static void on_use(void *user, const char *owner, const struct quota_use *u)
 {
 	struct front *f = user;
-	struct team *t = keyring_team(f->keyring, str_of(owner));
+	struct team *t = keyring_team(f->account.keyring, str_of(owner));
 	struct tally *k = tally_of_key(f, owner);
 
 	if (t && strcmp(t->id, owner) == 0)
@@ -173,9 +174,9 @@ static void on_use(void *user, const char *owner, const struct quota_use *u)
 
 int quota_open(struct front *f, struct err *e)
 {
-	LIST_INIT(&f->departed);
-	if (quotas_each(f->store, on_quota, f, e) < 0 ||
-	    quota_use_each(f->store, clock_wall_ms() / 1000 / DAY_S, on_use, f, e) < 0)
+	LIST_INIT(&f->account.departed);
+	if (quotas_each(f->link.store, on_quota, f, e) < 0 ||
+	    quota_use_each(f->link.store, clock_wall_ms() / 1000 / DAY_S, on_use, f, e) < 0)
 		return -e->no;
 	return 0;
 }
@@ -186,7 +187,7 @@ int quota_set(struct front *f, bool of_key, const char *id, struct quota *at, co
 	autobuf struct buf text = BUF_INIT(TEXT_MAX);
 
 	json_put(&text, j);
-	if (quotas_set(f->store, of_key, id, json_is_null(j) ? NULL : buf_cstr(&text), e) < 0)
+	if (quotas_set(f->link.store, of_key, id, json_is_null(j) ? NULL : buf_cstr(&text), e) < 0)
 		return -e->no;
 	*at = *q;
 	return 0;
@@ -200,8 +201,8 @@ void quota_move(struct front *f, const char *from_key, const char *to_key)
 		*to = *from;
 		to->dirty = true;
 	}
-	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
-	    sb = sandbox_table_next(f->sandboxes, sb)) {
+	for (struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
+	    sb = sandbox_table_next(f->sandbox.table, sb)) {
 		if (strcmp(sb->key, from_key) == 0)
 			(void)str_copy(sb->key, sizeof sb->key, str_of(to_key));
 	}
@@ -214,15 +215,16 @@ static void save(struct front *f, const char *owner, struct tally *t)
 	if (!t->dirty)
 		return;
 	t->dirty = false;
-	if (quota_use_put(f->store, owner, &t->use, &e) < 0)
+	if (quota_use_put(f->link.store, owner, &t->use, &e) < 0)
 		log_warn("could not note what was used, trying again", "owner=%s err=%s", owner, e.text);
 }
 
 void quota_save(struct front *f)
 {
-	for (struct team *t = keyring_next_team(f->keyring, NULL); t; t = keyring_next_team(f->keyring, t))
+	for (struct team *t = keyring_next_team(f->account.keyring, NULL); t;
+	    t = keyring_next_team(f->account.keyring, t))
 		save(f, t->id, &t->tally);
-	for (struct key *k = keyring_next_key(f->keyring, NULL); k; k = keyring_next_key(f->keyring, k))
+	for (struct key *k = keyring_next_key(f->account.keyring, NULL); k; k = keyring_next_key(f->account.keyring, k))
 		save(f, k->id, &k->tally);
 }
 
@@ -232,8 +234,8 @@ static void hold_up(struct front *f)
 	struct sandbox *sb, *next;
 	struct quota_hit h;
 
-	for (sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = next) {
-		next = sandbox_table_next(f->sandboxes, sb);
+	for (sb = sandbox_table_next(f->sandbox.table, NULL); sb; sb = next) {
+		next = sandbox_table_next(f->sandbox.table, sb);
 		if (sb->state != SANDBOX_RUNNING || sb->being_kept || quota_check_resume(f, sb->team, sb->key, &h) == 0)
 			continue;
 		log_info("pausing, a quota is used up", "id=%s scope=%s what=%s limit=%lld", sb->id, h.scope, h.what,
@@ -247,11 +249,13 @@ static void hold_up(struct front *f)
 
 static bool any_daily(const struct front *f)
 {
-	for (struct team *t = keyring_next_team(f->keyring, NULL); t; t = keyring_next_team(f->keyring, t)) {
+	for (struct team *t = keyring_next_team(f->account.keyring, NULL); t;
+	    t = keyring_next_team(f->account.keyring, t)) {
 		if (t->quota.cpu_s_per_day || t->quota.egress_mb_per_day)
 			return true;
 	}
-	for (struct key *k = keyring_next_key(f->keyring, NULL); k; k = keyring_next_key(f->keyring, k)) {
+	for (struct key *k = keyring_next_key(f->account.keyring, NULL); k;
+	    k = keyring_next_key(f->account.keyring, k)) {
 		if (k->quota.cpu_s_per_day || k->quota.egress_mb_per_day)
 			return true;
 	}
@@ -260,9 +264,9 @@ static bool any_daily(const struct front *f)
 
 void quota_tick(struct front *f)
 {
-	if (f->ticks % SAVE_EVERY == 0)
+	if (f->link.ticks % SAVE_EVERY == 0)
 		quota_save(f);
-	if (f->ticks % LOOK_EVERY == 0 && any_daily(f))
+	if (f->link.ticks % LOOK_EVERY == 0 && any_daily(f))
 		hold_up(f);
 }
 
@@ -270,6 +274,6 @@ void quota_free(struct front *f)
 {
 	struct departed *d;
 
-	while ((d = LIST_FIRST(&f->departed)))
+	while ((d = LIST_FIRST(&f->account.departed)))
 		departed_free(f, d);
 }

@@ -55,7 +55,7 @@ void secret_seal(const struct front *f, const char *team, const char *id, struct
 {
 	char label[LABEL_MAX];
 
-	vault_seal(f->vault, label_of(team, id, label), value, out);
+	vault_seal(f->link.vault, label_of(team, id, label), value, out);
 }
 
 struct filling {
@@ -68,8 +68,8 @@ static int on_found(void *user, const struct secret_row *r)
 	const struct filling *fl = user;
 	autobuf struct buf value = BUF_INIT(SECRET_VALUE_MAX + 1);
 	char label[LABEL_MAX];
-	int no = vault_unseal(fl->f->vault, label_of(r->team, r->id, label), (struct str) { r->sealed, r->n_sealed },
-	    &value);
+	int no = vault_unseal(fl->f->link.vault, label_of(r->team, r->id, label),
+	    (struct str) { r->sealed, r->n_sealed }, &value);
 
 	if (no < 0) {
 		log_error("a secret cannot be unsealed: was the key file changed?", "secret=%s", r->id);
@@ -90,7 +90,7 @@ static int fill_one(const struct front *f, const char *team, struct str name, st
 		return err_set(e, EINVAL, "has a malformed placeholder");
 	if (!f)
 		return 0;
-	int r = secrets_find(f->store, team, clean, on_found, &fl, &own);
+	int r = secrets_find(f->link.store, team, clean, on_found, &fl, &own);
 
 	if (r == -ENOENT)
 		return err_set(e, ENOENT, "there is no secret '%s'", clean);

@@ -94,7 +94,7 @@ const struct msg_usage *usage_take(struct sandbox *sb, const struct warden_reply
 
 	if (!m)
 		return NULL;
-	sb->front->memory.used_bytes = m->all_bytes;
+	sb->front->sandbox.memory.used_bytes = m->all_bytes;
 	if (sandbox_gone(sb))
 		return NULL;
 	if (!sb->paid.known)
@@ -122,11 +122,11 @@ void usage_tick(struct sandbox *sb, uint64_t now_mono_ms)
 	struct usage_ring *r = &sb->usage;
 
 	if (sb->state != SANDBOX_RUNNING || r->asked || now_mono_ms < r->next_mono_ms ||
-	    warden_silent(sb->front->warden))
+	    warden_silent(sb->front->link.warden))
 		return;
 	r->asked = true;
 	r->next_mono_ms = now_mono_ms + USAGE_EVERY_MS;
-	(void)warden_ask_id(sb->front->warden, OP_USAGE, sb->id, "", on_usage, sandbox_ref(sb));
+	(void)warden_ask_id(sb->front->link.warden, OP_USAGE, sb->id, "", on_usage, sandbox_ref(sb));
 }
 
 struct first {
@@ -147,7 +147,7 @@ static void on_first(void *user, const struct warden_reply *re)
 
 bool usage_lacks_first(const struct sandbox *sb)
 {
-	return sb->usage.n == 0 && sb->state == SANDBOX_RUNNING && !warden_silent(sb->front->warden);
+	return sb->usage.n == 0 && sb->state == SANDBOX_RUNNING && !warden_silent(sb->front->link.warden);
 }
 
 void usage_first(struct sandbox *sb, void (*then)(void *user), void *user)
@@ -155,5 +155,5 @@ void usage_first(struct sandbox *sb, void (*then)(void *user), void *user)
 	struct first *first = must_alloc(sizeof *first);
 
 	*first = (struct first) { .sb = sandbox_ref(sb), .then = then, .user = user };
-	(void)warden_ask_id(sb->front->warden, OP_USAGE, sb->id, "", on_first, first);
+	(void)warden_ask_id(sb->front->link.warden, OP_USAGE, sb->id, "", on_first, first);
 }

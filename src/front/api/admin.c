@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "front/account/keyring.h"
 #include "front/account/metrics.h"
-#include "front/api/api.h"
+#include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/front.h"
@@ -26,8 +26,8 @@ size_t team_sandboxes(const struct front *f, const char *team)
 {
 	size_t n = 0;
 
-	for (const struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
-	    sb = sandbox_table_next(f->sandboxes, sb))
+	for (const struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
+	    sb = sandbox_table_next(f->sandbox.table, sb))
 		n += strcmp(sb->team, team) == 0;
 	return n;
 }
@@ -91,12 +91,12 @@ int read_quota(const struct front *f, const json_t *body, bool of_key, struct qu
 		return -e->no;
 	if (!o && json_object_get(body, "quota"))
 		*q = (struct quota) { 0 };
-	return o ? quota_read(o, of_key, &f->maxima, q, e) : 0;
+	return o ? quota_read(o, of_key, &f->account.maxima, q, e) : 0;
 }
 
 void admin_teams(struct req *r)
 {
-	struct keyring *k = r->front->keyring;
+	struct keyring *k = r->front->account.keyring;
 	json_t *list = json_array();
 
 	for (struct team *t = keyring_next_team(k, NULL); t; t = keyring_next_team(k, t))
@@ -123,7 +123,7 @@ void admin_team_add(struct req *r)
 	if (!body)
 		return;
 	if (read_team(body, &row, &e) < 0 || read_quota(r->front, body, false, &q, &e) < 0 ||
-	    keyring_add_team(r->front->keyring, row.name, row.max_sandboxes, row.rate_limit, &t, &e) < 0) {
+	    keyring_add_team(r->front->account.keyring, row.name, row.max_sandboxes, row.rate_limit, &t, &e) < 0) {
 		reply_err(r, &e);
 		return;
 	}
@@ -157,7 +157,7 @@ void admin_team_set(struct req *r)
 		reply_err(r, &e);
 	} else if (row.blocked && t->is_default) {
 		reply_error(r, 409, "the default team cannot be blocked");
-	} else if (keyring_set_team(r->front->keyring, t, &row, &e) < 0 ||
+	} else if (keyring_set_team(r->front->account.keyring, t, &row, &e) < 0 ||
 	    (json_object_get(body, "quota") && quota_set(r->front, false, t->id, &t->quota, &q, &e) < 0)) {
 		reply_err(r, &e);
 	} else {
@@ -183,10 +183,10 @@ void admin_team_drop(struct req *r)
 		char id[TEAM_ID_SIZE];
 
 		memcpy(id, t->id, sizeof id);
-		if (keyring_drop_team(r->front->keyring, t, &e) < 0) {
+		if (keyring_drop_team(r->front->account.keyring, t, &e) < 0) {
 			reply_err(r, &e);
 		} else {
-			webhooks_forget(r->front->webhooks, id);
+			webhooks_forget(r->front->record.webhooks, id);
 			reply_empty(r, 204);
 		}
 	}
@@ -229,8 +229,8 @@ void admin_kill(struct req *r)
 	struct massacre *m = r->work = must_alloc(sizeof *m);
 
 	m->left = 1; /* our own, so that the answer does not come half-way */
-	for (sb = sandbox_table_next(r->front->sandboxes, NULL); sb; sb = next) {
-		next = sandbox_table_next(r->front->sandboxes, sb);
+	for (sb = sandbox_table_next(r->front->sandbox.table, NULL); sb; sb = next) {
+		next = sandbox_table_next(r->front->sandbox.table, sb);
 		if (strcmp(sb->team, t->id) != 0 || sb->state == SANDBOX_STARTING)
 			continue;
 		m->left++;
@@ -247,7 +247,7 @@ void admin_kill(struct req *r)
 
 void admin_running(struct req *r)
 {
-	const struct sandbox_table *t = r->front->sandboxes;
+	const struct sandbox_table *t = r->front->sandbox.table;
 	json_t *counts = json_object();
 
 	for (const struct sandbox *sb = sandbox_table_next(t, NULL); sb; sb = sandbox_table_next(t, sb)) {
@@ -305,14 +305,14 @@ void admin_log_level_set(struct req *r)
 	front_log_level(r->front, level);
 	log_info("log level set", "request=%s level=%s", r->id, name);
 	m.level = level;
-	(void)warden_ask(r->front->warden, OP_LOG_LEVEL, &m, sizeof m, on_level, req_ref(r));
+	(void)warden_ask(r->front->link.warden, OP_LOG_LEVEL, &m, sizeof m, on_level, req_ref(r));
 }
 
 /* --- this server as a node --- */
 
 static json_t *node_metrics(const struct front *f)
 {
-	const struct sandbox_table *t = f->sandboxes;
+	const struct sandbox_table *t = f->sandbox.table;
 	uint64_t cpus = 0, mem = 0, used = 0;
 
 	for (const struct sandbox *sb = sandbox_table_next(t, NULL); sb; sb = sandbox_table_next(t, sb)) {
@@ -324,27 +324,28 @@ static json_t *node_metrics(const struct front *f)
 	}
 	return json_pack("{s:I,s:I,s:i,s:I,s:I,s:I,s:[],s:i,s:i,s:i,s:i}", "allocatedCPU", (json_int_t)cpus,
 	    "allocatedMemoryBytes", (json_int_t)mem, "cpuPercent", 0, "memoryUsedBytes", (json_int_t)used, "cpuCount",
-	    (json_int_t)f->metrics->host_cpus, "memoryTotalBytes", (json_int_t)f->metrics->host_mem_bytes, "disks",
-	    "hugePagesTotal", 0, "hugePagesUsed", 0, "hugePagesReserved", 0, "hugePageSizeBytes", 0);
+	    (json_int_t)f->account.metrics->host_cpus, "memoryTotalBytes",
+	    (json_int_t)f->account.metrics->host_mem_bytes, "disks", "hugePagesTotal", 0, "hugePagesUsed", 0,
+	    "hugePagesReserved", 0, "hugePageSizeBytes", 0);
 }
 
 void admin_nodes(struct req *r)
 {
 	const struct front *f = r->front;
-	const struct metrics *m = f->metrics;
+	const struct metrics *m = f->account.metrics;
 	size_t starting = 0;
 
-	for (const struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
-	    sb = sandbox_table_next(f->sandboxes, sb))
+	for (const struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
+	    sb = sandbox_table_next(f->sandbox.table, sb))
 		starting += sb->state == SANDBOX_STARTING;
 
 	json_t *node = json_pack("{s:s,s:s,s:s,s:s,s:o,s:I,s:o,s:I,s:I,s:I,s:s,s:s,s:{s:s,s:s,s:s,s:s}}", "id", "local",
 	    "serviceInstanceID", "local", "clusterID", "00000000-0000-0000-0000-000000000000", "status", "ready",
 	    "statusChangedAt", time_json(m->started_wall_ms), "sandboxCount",
-	    (json_int_t)(sandbox_table_count(f->sandboxes) - starting), "metrics", node_metrics(f), "createSuccesses",
-	    (json_int_t)m->starts_ok, "createFails", (json_int_t)m->starts_failed, "sandboxStartingCount",
-	    (json_int_t)starting, "version", ATOLL_VERSION, "commit", "", "machineInfo", "cpuFamily", "", "cpuModel",
-	    "", "cpuModelName", "", "cpuArchitecture", m->host_arch);
+	    (json_int_t)(sandbox_table_count(f->sandbox.table) - starting), "metrics", node_metrics(f),
+	    "createSuccesses", (json_int_t)m->starts_ok, "createFails", (json_int_t)m->starts_failed,
+	    "sandboxStartingCount", (json_int_t)starting, "version", ATOLL_VERSION, "commit", "", "machineInfo",
+	    "cpuFamily", "", "cpuModel", "", "cpuModelName", "", "cpuArchitecture", m->host_arch);
 
 	reply_json(r, 200, json_pack("[o]", node), NULL);
 }

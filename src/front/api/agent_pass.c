@@ -10,8 +10,8 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/api/api.h"
 #include "front/api/auth.h"
+#include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/api/routes.h"
@@ -166,7 +166,7 @@ static void on_answer_end(void *user)
 	else
 		http_call_free(take_ptr(&p->call));
 	if (fd >= 0)
-		agent_link_put(p->r->front->agent, fd);
+		agent_link_put(p->r->front->link.agent, fd);
 	if (p->r->http)
 		http_end(p->r->http);
 }
@@ -245,12 +245,12 @@ static int begin_call(struct pass *p, bool fresh)
 {
 	struct front *f = p->r->front;
 	autobuf struct buf head = BUF_INIT(HEAD_MAX);
-	int fd = agent_link_connect(f->agent, fresh, &p->reused);
+	int fd = agent_link_connect(f->link.agent, fresh, &p->reused);
 
 	if (fd < 0)
 		return fd;
 	put_head(&head, p->r);
-	p->call = http_call_new(f->loop, fd, &call_ops, p);
+	p->call = http_call_new(f->link.loop, fd, &call_ops, p);
 	if (!p->call || head.bad)
 		return -ENOMEM;
 	http_call_head(p->call, buf_view(&head), str_is(p->r->http->method, "HEAD"), false);
@@ -274,7 +274,7 @@ static bool origin_is_fine(const struct req *r)
 		str_skip(&origin, 8);
 	else
 		return false;
-	return host_is_local(origin, r->front->opt.domain);
+	return host_is_local(origin, r->front->link.opt.domain);
 }
 
 int api_agent_begin(struct req *r)
@@ -286,7 +286,7 @@ int api_agent_begin(struct req *r)
 		    "header Origin: only pages of this machine or of the server's own domain may call this");
 		return -EPERM;
 	}
-	if (f->agent_calls >= front_max_agent_calls(f)) {
+	if (f->api.agent_calls >= links_max_agent_calls(&f->link)) {
 		reply_json(r, 429, json_pack("{s:i,s:s}", "code", 429, "message", "too many agent calls are under way"),
 		    "Retry-After: 1\r\n");
 		return -EBUSY;
@@ -296,7 +296,7 @@ int api_agent_begin(struct req *r)
 	p->r = r;
 	p->chunked = r->http->content_length < 0;
 	r->work = p;
-	f->agent_calls++;
+	f->api.agent_calls++;
 	if (begin_call(p, false) < 0) {
 		lost(p);
 		return -ENOTCONN;
@@ -311,5 +311,5 @@ void api_agent_over(struct req *r)
 	if (!p)
 		return;
 	http_call_free(take_ptr(&p->call));
-	r->front->agent_calls--;
+	r->front->api.agent_calls--;
 }

@@ -72,12 +72,12 @@ bool auth_is_from_here(const struct front *f, const struct http_req *rq)
 
 	if (site.p && !str_is(site, "none"))
 		return false;
-	return host_is_local(rq->host, f->opt.domain) && is_peer_here(rq);
+	return host_is_local(rq->host, f->link.opt.domain) && is_peer_here(rq);
 }
 
 static uint32_t rate_of(const struct front *f, const struct team *t)
 {
-	return t->rate_limit == LIMIT_DEFAULT ? f->opt.rate_limit : (uint32_t)t->rate_limit;
+	return t->rate_limit == LIMIT_DEFAULT ? f->link.opt.rate_limit : (uint32_t)t->rate_limit;
 }
 
 static int act_for(struct front *f, const struct http_req *rq, const struct key *key, struct caller *ret, struct err *e)
@@ -86,7 +86,7 @@ static int act_for(struct front *f, const struct http_req *rq, const struct key 
 	const struct team *t = key->team;
 
 	if (wanted.n > 0 && key->admin) {
-		t = keyring_team(f->keyring, wanted);
+		t = keyring_team(f->account.keyring, wanted);
 		if (!t)
 			return err_set(e, ENOENT, "team '%.*s' not found", wanted.n < 64 ? (int)wanted.n : 64,
 			    wanted.p);
@@ -106,7 +106,7 @@ static int check_key(struct front *f, const struct http_req *rq, struct str secr
     struct err *e)
 {
 	uint64_t now = clock_wall_ms();
-	struct key *key = keyring_find(f->keyring, secret, now);
+	struct key *key = keyring_find(f->account.keyring, secret, now);
 
 	if (!key || (as_admin && !key->admin))
 		return err_set(e, EACCES, as_admin ? "admin token is not known here" : "API key is not known here");
@@ -129,14 +129,14 @@ int auth_check(struct front *f, const struct http_req *rq, enum access want, str
 
 	*ret = (struct caller) { 0 };
 	if (want == ACCESS_OPEN ||
-	    (want == ACCESS_METRICS && f->opt.metrics_open && host_is_local(rq->host, f->opt.domain) &&
+	    (want == ACCESS_METRICS && f->link.opt.metrics_open && host_is_local(rq->host, f->link.opt.domain) &&
 		is_peer_here(rq)))
 		return 0;
 	if (secret.n > 0) {
 		if (check_key(f, rq, secret, as_admin, ret, e) < 0)
 			return -e->no;
-	} else if (f->opt.open && auth_is_from_here(f, rq)) {
-		memcpy(ret->team, keyring_default(f->keyring)->id, sizeof ret->team);
+	} else if (f->link.opt.open && auth_is_from_here(f, rq)) {
+		memcpy(ret->team, keyring_default(f->account.keyring)->id, sizeof ret->team);
 	} else {
 		return err_set(e, EACCES, "no API key: send it in the header X-API-Key");
 	}

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/api/api.h"
+#include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/front.h"
@@ -40,7 +40,7 @@ static int find_build(struct req *r, struct template_row *t, struct build_row *b
 
 	if (no == 0 && strcmp(t->team, r->caller.team) != 0)
 		no = err_set(&e, EPERM, "template '%.100s' belongs to another team", r->param);
-	if (no == 0 && (builds_find(r->front->store, r->param2, b, &e) < 0 || strcmp(b->template_id, t->id) != 0))
+	if (no == 0 && (builds_find(r->front->link.store, r->param2, b, &e) < 0 || strcmp(b->template_id, t->id) != 0))
 		no = err_set(&e, ENOENT, "build '%.60s' of template '%.100s' not found", r->param2, r->param);
 	if (no < 0)
 		reply_err(r, &e);
@@ -57,8 +57,8 @@ static void note_refusal(struct req *r, struct build_row *b, const struct err *e
 	(void)str_copy(b->step, sizeof b->step, STR_LIT("base"));
 	(void)str_copy(b->reason, sizeof b->reason, str_of(e->text));
 	b->finished_ms = clock_wall_ms();
-	(void)builds_put(r->front->store, b, &ignored);
-	(void)build_logs_add(r->front->store, b->id, &l, &ignored);
+	(void)builds_put(r->front->link.store, b, &ignored);
+	(void)build_logs_add(r->front->link.store, b->id, &l, &ignored);
 }
 
 void api_build_start(struct req *r)
@@ -167,7 +167,7 @@ void api_build_status(struct req *r)
 	json_t *entries = json_array(), *lines = json_array(), *v;
 	size_t i;
 
-	(void)build_logs_each(r->front->store, b.id, a.offset, a.limit, a.level, on_entry, entries, &e);
+	(void)build_logs_each(r->front->link.store, b.id, a.offset, a.limit, a.level, on_entry, entries, &e);
 	json_array_foreach(entries, i, v)(void) json_array_append(lines, json_object_get(v, "message"));
 	json_t *j = json_pack("{s:s,s:s,s:s,s:o,s:o}", "templateID", t.id, "buildID", b.id, "status", b.status, "logs",
 	    lines, "logEntries", entries);
@@ -223,7 +223,7 @@ void api_build_logs(struct req *r)
 	if (cursor)
 		*(p.newest ? &p.to_ms : &p.from_ms) = cursor;
 	p.list = json_array();
-	(void)build_logs_each(r->front->store, b.id, 0, UINT32_MAX, level, on_page_entry, &p, &e);
+	(void)build_logs_each(r->front->link.store, b.id, 0, UINT32_MAX, level, on_page_entry, &p, &e);
 	reply_json(r, 200, json_pack("{s:o}", "logs", p.list), NULL);
 }
 
@@ -271,7 +271,8 @@ void admin_template_gc(struct req *r)
 	if (!body)
 		return;
 	if (field_int(body, "maxMB", 0, INT32_MAX, &mb, &given, &e) < 0 ||
-	    builds_gc(r->front, given ? (uint64_t)mb * MIB : r->front->opt.template_cache_mb * MIB, gone, &e) < 0) {
+	    builds_gc(r->front, given ? (uint64_t)mb * MIB : r->front->link.opt.template_cache_mb * MIB, gone, &e) <
+		0) {
 		reply_err(r, &e);
 		return;
 	}

@@ -7,7 +7,7 @@
 #include "base/fd.h"
 #include "front/account/capacity.h"
 #include "front/account/metrics.h"
-#include "front/api/api.h"
+#include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/front.h"
@@ -40,8 +40,8 @@ static struct now count(const struct front *f)
 {
 	struct now n = { 0 };
 
-	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
-	    sb = sandbox_table_next(f->sandboxes, sb)) {
+	for (struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
+	    sb = sandbox_table_next(f->sandbox.table, sb)) {
 		const struct usage_sample *s = usage_get(&sb->usage, sb->usage.n - 1);
 
 		n.paused += sb->state == SANDBOX_PAUSED;
@@ -69,12 +69,12 @@ static uint64_t average(uint64_t sum, uint64_t n, uint64_t least)
 
 static struct capacity_room room_of(const struct front *f, const struct now *n, const struct msg_room *m)
 {
-	uint64_t total = f->opt.mem_total_mb * 1024ull * 1024, host = memory_left_bytes(&f->memory);
+	uint64_t total = f->link.opt.mem_total_mb * 1024ull * 1024, host = memory_left_bytes(&f->sandbox.memory);
 	uint64_t share = total > m->mem_bytes ? total - m->mem_bytes : 0;
 
 	return (struct capacity_room) {
-		.places = f->max_sandboxes,
-		.places_used = sandbox_table_count(f->sandboxes),
+		.places = f->sandbox.max_sandboxes,
+		.places_used = sandbox_table_count(f->sandbox.table),
 		.addresses = m->slots,
 		.addresses_used = m->slots_used,
 		.mem_left_bytes = total && share < host ? share : host,
@@ -94,9 +94,9 @@ static json_t *fits_json(const struct front *f, const struct capacity_room *r)
 	enum capacity_bound bound = capacity_fits(r, by);
 	json_t *each = json_object();
 
-	full.each_mem_bytes = f->defaults.mem_bytes;
-	full.each_disk_bytes = f->defaults.disk_bytes;
-	full.each_pids = f->defaults.pids;
+	full.each_mem_bytes = f->account.defaults.mem_bytes;
+	full.each_disk_bytes = f->account.defaults.disk_bytes;
+	full.each_pids = f->account.defaults.pids;
 	enum capacity_bound full_bound = capacity_fits(&full, worst);
 
 	for (enum capacity_bound b = 0; b < BOUNDS; b++)
@@ -113,15 +113,15 @@ static json_t *now_json(const struct front *f, const struct now *n, const struct
 {
 	uint64_t hits = 0, misses = 0, ready = 0;
 
-	warm_pool_counts(f->warm_pool, &hits, &misses, &ready);
+	warm_pool_counts(f->sandbox.warm_pool, &hits, &misses, &ready);
 	return json_pack("{s:{s:I,s:I,s:I},s:{s:I,s:I,s:I},s:{s:f,s:I},s:{s:I,s:I},s:{s:I,s:I,s:I},s:{s:I,s:I,s:I}}",
 	    "sandboxes", "running", (json_int_t)n->running, "paused", (json_int_t)n->paused, "max",
 	    (json_int_t)r->places, "memory", "usedBytes", (json_int_t)m->mem_bytes, "leftBytes",
 	    (json_int_t)r->mem_left_bytes, "limitBytes", (json_int_t)n->limit_bytes, "cpu", "usedCores",
-	    n->cpu_pct / 100, "cores", (json_int_t)f->metrics->host_cpus, "processes", "used", (json_int_t)r->pids_used,
-	    "max", (json_int_t)r->pids, "disk", "poolBytes", (json_int_t)m->storage_bytes, "freeBytes",
-	    (json_int_t)m->storage_free_bytes, "growBytes", (json_int_t)m->storage_grow_bytes, "pool", "ready",
-	    (json_int_t)ready, "hits", (json_int_t)hits, "misses", (json_int_t)misses);
+	    n->cpu_pct / 100, "cores", (json_int_t)f->account.metrics->host_cpus, "processes", "used",
+	    (json_int_t)r->pids_used, "max", (json_int_t)r->pids, "disk", "poolBytes", (json_int_t)m->storage_bytes,
+	    "freeBytes", (json_int_t)m->storage_free_bytes, "growBytes", (json_int_t)m->storage_grow_bytes, "pool",
+	    "ready", (json_int_t)ready, "hits", (json_int_t)hits, "misses", (json_int_t)misses);
 }
 
 struct peaks {
@@ -150,12 +150,12 @@ static void on_room(void *user, const struct warden_reply *re)
 	uint64_t now_hour = clock_wall_ms() / HOUR_MS;
 	struct err e;
 
-	capacity_save(f->capacity);
+	capacity_save(f->account.capacity);
 	if (re->no || re->msg->type != RE_ROOM) {
 		json_decref(peaks.all);
 		reply_error(r, 500, "could not ask the warden: %s", re->no ? re->text : "unexpected answer");
-	} else if (capacity_each(f->store, now_hour - now_hour % 24 - (a->days - 1) * 24, a->by_day, on_row, &peaks,
-		       &e) < 0) {
+	} else if (capacity_each(f->link.store, now_hour - now_hour % 24 - (a->days - 1) * 24, a->by_day, on_row,
+		       &peaks, &e) < 0) {
 		json_decref(peaks.all);
 		reply_err(r, &e);
 	} else {
@@ -200,5 +200,5 @@ void admin_capacity(struct req *r)
 		return;
 	r->work = must_alloc(sizeof a);
 	memcpy(r->work, &a, sizeof a);
-	(void)warden_ask(r->front->warden, OP_ROOM, &m, sizeof m, on_room, req_ref(r));
+	(void)warden_ask(r->front->link.warden, OP_ROOM, &m, sizeof m, on_room, req_ref(r));
 }

@@ -15,10 +15,10 @@ static void on_request(void *user, struct http_req *rq)
 	struct front *f = user;
 	struct proxy_target t;
 
-	if (f->stopping)
+	if (f->link.stopping)
 		http_close_after(rq);
 	switch (proxy_route(rq->host, http_header_get(&rq->headers, "e2b-sandbox-id"),
-	    http_header_get(&rq->headers, "e2b-sandbox-port"), f->opt.domain, &t)) {
+	    http_header_get(&rq->headers, "e2b-sandbox-port"), f->link.opt.domain, &t)) {
 	case ROUTE_PORT:
 		proxy_begin(f, rq, &t);
 		break;

@@ -12,7 +12,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "front/account/quota.h"
-#include "front/api/api.h"
+#include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/front.h"
@@ -150,7 +150,7 @@ void api_fork(struct req *r)
 
 	if (!body)
 		return;
-	if (field_int(body, "timeout", 1, r->front->opt.max_timeout_s, &timeout_s, &given, &e) < 0 ||
+	if (field_int(body, "timeout", 1, r->front->link.opt.max_timeout_s, &timeout_s, &given, &e) < 0 ||
 	    field_int(body, "count", 1, COUNT_MAX, &count, &given, &e) < 0 ||
 	    json_get_bool(body, "inheritSecrets", &secrets, &e) < 0) {
 		reply_err(r, &e);

@@ -37,7 +37,7 @@ struct held {
 static void held_free(struct held *h)
 {
 	LIST_REMOVE(h, link);
-	penalty_over(h->front->penalties, &h->from);
+	penalty_over(h->front->account.penalties, &h->from);
 	timer_free(h->timer);
 	if (h->r)
 		req_unref(h->r);
@@ -85,7 +85,7 @@ static struct held *hold(struct front *f, const struct penalty_addr *from, const
 {
 	struct held *h = must_alloc(sizeof *h);
 
-	h->timer = timer_new(f->loop, on_time, h);
+	h->timer = timer_new(f->link.loop, on_time, h);
 	if (!h->timer) {
 		free(h);
 		return NULL;
@@ -93,7 +93,7 @@ static struct held *hold(struct front *f, const struct penalty_addr *from, const
 	h->front = f;
 	h->from = *from;
 	(void)str_copy(h->text, sizeof h->text, str_of(text));
-	LIST_INSERT_HEAD(&f->held, h, link);
+	LIST_INSERT_HEAD(&f->api.held, h, link);
 	timer_arm(h->timer, (uint64_t)ms);
 	return h;
 }
@@ -105,8 +105,8 @@ static int count_mistake(struct front *f, const struct http_req *rq, struct pena
 
 	(void)http_peer(rq, &peer);
 	penalty_addr(&peer, from);
-	f->metrics->auth_failures++;
-	return penalty_wrong(f->penalties, from, clock_mono_ms());
+	f->account.metrics->auth_failures++;
+	return penalty_wrong(f->account.penalties, from, clock_mono_ms());
 }
 
 void hold_wrong_key(struct req *r, const char *text)
@@ -162,6 +162,6 @@ void hold_wrong_signature(struct front *f, struct http_req *rq, const char *text
 
 void hold_end_all(struct front *f)
 {
-	while (LIST_FIRST(&f->held))
-		held_free(LIST_FIRST(&f->held));
+	while (LIST_FIRST(&f->api.held))
+		held_free(LIST_FIRST(&f->api.held));
 }

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "front/account/keyring.h"
 #include "front/account/quota.h"
-#include "front/api/api.h"
+#include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/front.h"
@@ -26,12 +26,12 @@ static json_t *key_json(struct key *k)
 
 static struct team *own_team(struct req *r)
 {
-	return keyring_team(r->front->keyring, str_of(r->caller.team));
+	return keyring_team(r->front->account.keyring, str_of(r->caller.team));
 }
 
 struct team *req_team(struct req *r)
 {
-	struct team *t = keyring_team(r->front->keyring, str_of(r->param));
+	struct team *t = keyring_team(r->front->account.keyring, str_of(r->param));
 
 	if (!t)
 		reply_error(r, 404, "team '%.64s' not found", r->param);
@@ -40,7 +40,7 @@ struct team *req_team(struct req *r)
 
 static struct key *find_key(struct req *r, const struct team *t, const char *id)
 {
-	struct key *k = keyring_key(r->front->keyring, t, str_of(id));
+	struct key *k = keyring_key(r->front->account.keyring, t, str_of(id));
 
 	if (!k)
 		reply_error(r, 404, "API key '%.64s' not found", id);
@@ -73,7 +73,8 @@ static void list(struct req *r, const struct team *t)
 {
 	json_t *all = json_array();
 
-	for (struct key *k = keyring_next_key(r->front->keyring, NULL); k; k = keyring_next_key(r->front->keyring, k)) {
+	for (struct key *k = keyring_next_key(r->front->account.keyring, NULL); k;
+	    k = keyring_next_key(r->front->account.keyring, k)) {
 		if (k->team == t)
 			(void)json_array_append_new(all, key_json(k));
 	}
@@ -86,7 +87,7 @@ static struct key *make(struct req *r, struct team *t, const char *name, bool ad
 	struct key *k;
 	struct err e;
 
-	if (keyring_add_key(r->front->keyring, t, name, admin, secret, &k, &e) < 0) {
+	if (keyring_add_key(r->front->account.keyring, t, name, admin, secret, &k, &e) < 0) {
 		log_error("could not make a key", "request=%s err=%s", r->id, e.text);
 		reply_error(r, 500, "could not record the key");
 		return NULL;
@@ -106,7 +107,7 @@ static void reply_made(struct req *r, struct key *k, char secret[KEY_TEXT_SIZE])
 
 bool req_has_quota(struct req *r)
 {
-	const struct key *k = keyring_key(r->front->keyring, own_team(r), str_of(r->caller.key));
+	const struct key *k = keyring_key(r->front->account.keyring, own_team(r), str_of(r->caller.key));
 
 	return !r->caller.admin && k && !quota_is_none(&k->quota);
 }
@@ -190,7 +191,7 @@ static void drop(struct req *r, const struct team *t, const char *id)
 	if (!k || !may_change(r, k))
 		return;
 	log_info("key revoked", "request=%s key=%s team=%s", r->id, k->id, t->id);
-	if (keyring_drop_key(r->front->keyring, k, &e) < 0)
+	if (keyring_drop_key(r->front->account.keyring, k, &e) < 0)
 		reply_err(r, &e);
 	else
 		reply_empty(r, 204);
@@ -223,8 +224,9 @@ static void rotate(struct req *r, struct team *t, const char *id)
 	quota_move(r->front, old->id, k->id);
 	log_info("key rotated", "request=%s key=%s to=%s grace_s=%lld", r->id, old->id, k->id, (long long)grace_s);
 
-	int no = grace_s ? keyring_expire_key(r->front->keyring, old, clock_wall_ms() + (uint64_t)grace_s * 1000, &e)
-			 : keyring_drop_key(r->front->keyring, old, &e);
+	int no = grace_s
+	    ? keyring_expire_key(r->front->account.keyring, old, clock_wall_ms() + (uint64_t)grace_s * 1000, &e)
+	    : keyring_drop_key(r->front->account.keyring, old, &e);
 
 	if (no < 0)
 		log_error("could not end the old key", "request=%s err=%s", r->id, e.text);
@@ -250,7 +252,7 @@ void api_key_rename(struct req *r)
 
 	if (!body || read_name(r, body, &name) < 0 || !may_rename(r, k))
 		return;
-	if (keyring_rename_key(r->front->keyring, k, name, &e) < 0)
+	if (keyring_rename_key(r->front->account.keyring, k, name, &e) < 0)
 		reply_err(r, &e);
 	else
 		reply_empty(r, 200);
@@ -304,7 +306,7 @@ void admin_key_set(struct req *r)
 
 	if (read_quota(r->front, body, true, &q, &e) < 0 ||
 	    (json_object_get(body, "quota") && quota_set(r->front, true, k->id, &k->quota, &q, &e) < 0) ||
-	    (name != k->name && keyring_rename_key(r->front->keyring, k, name, &e) < 0))
+	    (name != k->name && keyring_rename_key(r->front->account.keyring, k, name, &e) < 0))
 		reply_err(r, &e);
 	else
 		reply_json(r, 200, key_json(k), NULL);

@@ -4,7 +4,7 @@
 
 #include "base/fd.h"
 #include "front/account/quota.h"
-#include "front/api/api.h"
+#include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/front.h"
@@ -33,7 +33,7 @@ static int read_timeout(struct req *r, const json_t *body, int64_t min, int64_t 
 	bool given;
 	struct err e;
 
-	if (field_int(body, "timeout", min, r->front->opt.max_timeout_s, &s, &given, &e) < 0) {
+	if (field_int(body, "timeout", min, r->front->link.opt.max_timeout_s, &s, &given, &e) < 0) {
 		reply_err(r, &e);
 		return -EINVAL;
 	}
@@ -41,7 +41,7 @@ static int read_timeout(struct req *r, const json_t *body, int64_t min, int64_t 
 		reply_error(r, 400, "field 'timeout' is required");
 		return -EINVAL;
 	}
-	*ret = (uint32_t)(s < r->front->opt.max_timeout_s ? s : r->front->opt.max_timeout_s);
+	*ret = (uint32_t)(s < r->front->link.opt.max_timeout_s ? s : r->front->link.opt.max_timeout_s);
 	return 0;
 }
 
@@ -135,7 +135,7 @@ static void connect_to(struct req *r, struct sandbox *sb)
 		reply_json(r, 200, sandbox_json(r, sb), NULL);
 		break;
 	case SANDBOX_PAUSED:
-		if (warden_silent(r->front->warden)) {
+		if (warden_silent(r->front->link.warden)) {
 			reply_away(r);
 			break;
 		}

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "front/account/limits.h"
 #include "front/account/meter.h"
-#include "front/api/api.h"
+#include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/front.h"
@@ -91,7 +91,7 @@ struct msg_limits sandbox_limits_to_send(const struct sandbox *sb, const struct 
 
 	if (to.egress_bytes)
 		to.egress_bytes = to.egress_bytes > sb->sent_before ? to.egress_bytes - sb->sent_before : 1;
-	limits_clip(&to, &sb->front->maxima);
+	limits_clip(&to, &sb->front->account.maxima);
 	return to;
 }
 
@@ -131,5 +131,5 @@ void api_limits_set(struct req *r)
 	memcpy(m.id, sb->id, sizeof m.id);
 	memcpy(m.request, r->id, sizeof m.request);
 	m.limits = sandbox_limits_to_send(sb, &to);
-	(void)warden_ask(r->front->warden, OP_LIMIT, &m, sizeof m, on_changed, ch);
+	(void)warden_ask(r->front->link.warden, OP_LIMIT, &m, sizeof m, on_changed, ch);
 }

@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "front/api/api.h"
+#include "front/api/handlers.h"
 #include "front/api/log_query.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
@@ -62,7 +62,7 @@ struct asked { /* while init is asked */
 /* One without an entry: the front before this one was killed too soon after its start. */
 static bool is_there(const struct req *r, struct str id)
 {
-	const struct sandbox *sb = sandbox_table_find(r->front->sandboxes, id);
+	const struct sandbox *sb = sandbox_table_find(r->front->sandbox.table, id);
 
 	return sb && sb->state != SANDBOX_STARTING && strcmp(sb->team, r->caller.team) == 0;
 }
@@ -72,7 +72,7 @@ static void answer(struct req *r)
 	const struct asked *a = r->work;
 	struct journal j = { 0 };
 	struct err e;
-	int got = logbook_read(r->front->logbook, a->id, r->caller.team, &j, &e);
+	int got = logbook_read(r->front->record.logbook, a->id, r->caller.team, &j, &e);
 
 	if (got == -ENOENT && !is_there(r, a->id)) {
 		reply_no_sandbox(r, a->id);
@@ -120,7 +120,7 @@ static void logs(struct req *r, bool v1)
 		return;
 	}
 
-	struct sandbox *sb = sandbox_table_find(r->front->sandboxes, a->id);
+	struct sandbox *sb = sandbox_table_find(r->front->sandbox.table, a->id);
 
 	if (sb && strcmp(sb->team, r->caller.team) == 0)
 		init_watch_sync(sb, on_synced, req_ref(r)); /* nothing to wait for unless it runs */

@@ -11,7 +11,7 @@
 #include "base/prices.h"
 #include "front/account/keyring.h"
 #include "front/account/meter.h"
-#include "front/api/api.h"
+#include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/front.h"
@@ -333,8 +333,8 @@ static int read_day(struct req *r, const char *name, uint64_t *ret)
 
 static void answer(struct req *r, const char *team)
 {
-	struct report rp = { .keyring = r->front->keyring,
-		.prices = &r->front->opt.prices,
+	struct report rp = { .keyring = r->front->account.keyring,
+		.prices = &r->front->link.opt.prices,
 		.team = team,
 		.index = json_object(),
 		.last = clock_wall_ms() / DAY_MS };
@@ -348,7 +348,7 @@ static void answer(struct req *r, const char *team)
 	meter_note_all(r->front, team);
 	if (rp.last < rp.first)
 		reply_error(r, 400, "query parameter 'to' must not be before 'from'");
-	else if (meter_each(r->front->store, team, rp.first, rp.last, ROWS_MAX + 1, on_row, &rp, &e) < 0)
+	else if (meter_each(r->front->link.store, team, rp.first, rp.last, ROWS_MAX + 1, on_row, &rp, &e) < 0)
 		reply_err(r, &e);
 	else if (rp.rows > ROWS_MAX)
 		reply_error(r, 400, "there were more than %d sandboxes in these days: ask for fewer of them", ROWS_MAX);

@@ -12,6 +12,7 @@
 #include "front/api/routes.h"
 #include "front/front.h"
 #include "front/link/certs.h"
+#include "front/record/audit.h"
 #include "front/record/webhooks.h"
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/table.h"
@@ -158,11 +159,11 @@ static void put_proxy(struct buf *out, const struct metrics *m)
 static void put_lives(struct buf *out, const struct front *f)
 {
 	static const char *const names[] = { "starting", "running", "pausing", "paused", "resuming", "keeping" };
-	const struct metrics *m = f->metrics;
+	const struct metrics *m = f->account.metrics;
 	size_t n[ARRAY_LEN(names)] = { 0 };
 
-	for (const struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
-	    sb = sandbox_table_next(f->sandboxes, sb)) {
+	for (const struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
+	    sb = sandbox_table_next(f->sandbox.table, sb)) {
 		if (sb->state < ARRAY_LEN(names))
 			n[sb->state]++;
 	}
@@ -211,26 +212,26 @@ static void put_utilisation(struct buf *out, const struct front *f)
 	size_t busy = 0;
 	double cpu_pct = 0;
 
-	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
-	    sb = sandbox_table_next(f->sandboxes, sb)) {
+	for (struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
+	    sb = sandbox_table_next(f->sandbox.table, sb)) {
 		const struct usage_sample *s = sb->state == SANDBOX_RUNNING ? usage_get(&sb->usage, sb->usage.n - 1)
 									    : NULL;
 
 		busy += sb->users > 0;
 		cpu_pct += s ? s->cpu_pct : 0;
 	}
-	put_gauge(out, "atoll_sandboxes_max", "sandboxes that there may be", f->max_sandboxes);
+	put_gauge(out, "atoll_sandboxes_max", "sandboxes that there may be", f->sandbox.max_sandboxes);
 	put_gauge(out, "atoll_sandboxes_busy", "sandboxes with a request under way", (double)busy);
 	put_gauge(out, "atoll_sandboxes_memory_bytes", "memory that all sandboxes use together",
-	    (double)f->memory.used_bytes);
+	    (double)f->sandbox.memory.used_bytes);
 	put_gauge(out, "atoll_sandboxes_cpu_cores", "processors that all sandboxes use together", cpu_pct / 100);
-	put_gauge(out, "atoll_host_cpu_cores", "processors of the host", (double)f->metrics->host_cpus);
-	put_gauge(out, "atoll_host_memory_bytes", "memory of the host", (double)f->metrics->host_mem_bytes);
+	put_gauge(out, "atoll_host_cpu_cores", "processors of the host", (double)f->account.metrics->host_cpus);
+	put_gauge(out, "atoll_host_memory_bytes", "memory of the host", (double)f->account.metrics->host_mem_bytes);
 }
 
 static void put_webhooks(struct buf *out, const struct front *f)
 {
-	const struct metrics *m = f->metrics;
+	const struct metrics *m = f->account.metrics;
 
 	put_type(out, "atoll_webhook_attempts_total", "counter", "webhooks that were called, by what became of it");
 	for (uint32_t i = 0; i < HK_OUTCOMES; i++)
@@ -242,7 +243,7 @@ static void put_webhooks(struct buf *out, const struct front *f)
 	    "deliveries that were not queued, because too many wait");
 	buf_fmt(out, "atoll_webhook_dropped_total %" PRIu64 "\n", m->webhooks_dropped);
 	put_gauge(out, "atoll_webhook_waiting", "deliveries that wait",
-	    f->webhooks ? (double)webhooks_waiting(f->webhooks) : 0);
+	    f->record.webhooks ? (double)webhooks_waiting(f->record.webhooks) : 0);
 	put_type(out, "atoll_alerts_total", "counter", "sandboxes that came near one of their limits");
 	for (enum alert a = 0; a < ALERTS; a++)
 		buf_fmt(out, "atoll_alerts_total{resource=\"%s\"} %" PRIu64 "\n", alert_name(a), m->alerts[a]);
@@ -299,11 +300,11 @@ static void put_each(struct buf *out, const struct front *f)
 		{ "atoll_sandbox_disk_limit_bytes", "disk that it may use" },
 		{ "atoll_sandbox_processes", "processes and threads" },
 	};
-	autofree const struct sandbox **v = must_alloc((sandbox_table_count(f->sandboxes) + 1) * sizeof *v);
+	autofree const struct sandbox **v = must_alloc((sandbox_table_count(f->sandbox.table) + 1) * sizeof *v);
 	size_t n = 0;
 
-	for (const struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
-	    sb = sandbox_table_next(f->sandboxes, sb)) {
+	for (const struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
+	    sb = sandbox_table_next(f->sandbox.table, sb)) {
 		if (sb->state == SANDBOX_RUNNING && sb->usage.n > 0)
 			v[n++] = sb;
 	}
@@ -349,28 +350,28 @@ static void put_audit(struct buf *out, const struct front *f)
 
 void metrics_put(const struct front *f, struct buf *out)
 {
-	const struct metrics *m = f->metrics;
+	const struct metrics *m = f->account.metrics;
 
 	put_requests(out, m);
 	put_proxy(out, m);
 	put_lives(out, f);
-	warm_pool_put_metrics(f->warm_pool, out);
+	warm_pool_put_metrics(f->sandbox.warm_pool, out);
 	put_warden(out, m);
 	put_executions(out, m);
 	put_utilisation(out, f);
 	put_webhooks(out, f);
 	put_audit(out, f);
-	put_gauge(out, "atoll_connections", "client connections", (double)http_server_conns(f->server));
+	put_gauge(out, "atoll_connections", "client connections", (double)http_server_conns(f->api.server));
 	put_type(out, "atoll_connections_evicted_total", "counter",
 	    "idle connections closed to make room for new ones");
-	buf_fmt(out, "atoll_connections_evicted_total %" PRIu64 "\n", http_server_evicted(f->server));
+	buf_fmt(out, "atoll_connections_evicted_total %" PRIu64 "\n", http_server_evicted(f->api.server));
 	put_type(out, "atoll_http2_requests_total", "counter", "requests that came by HTTP/2");
-	buf_fmt(out, "atoll_http2_requests_total %" PRIu64 "\n", http_server_h2_requests(f->server));
-	if (f->certs)
+	buf_fmt(out, "atoll_http2_requests_total %" PRIu64 "\n", http_server_h2_requests(f->api.server));
+	if (f->link.certs)
 		put_gauge(out, "atoll_tls_certificate_expiry_seconds",
-		    "when the TLS certificate ends, seconds of the epoch", (double)certs_not_after(f->certs));
-	put_gauge(out, "atoll_tunnels", "upgraded connections", f->tunnels);
-	put_gauge(out, "atoll_requests_open", "requests under way", f->requests);
+		    "when the TLS certificate ends, seconds of the epoch", (double)certs_not_after(f->link.certs));
+	put_gauge(out, "atoll_tunnels", "upgraded connections", f->proxy.tunnels);
+	put_gauge(out, "atoll_requests_open", "requests under way", f->link.requests);
 	put_gauge(out, "atoll_front_resident_bytes", "memory of this process", resident_bytes(m));
 	put_gauge(out, "atoll_front_start_time_seconds", "when this process started",
 	    (double)m->started_wall_ms / 1000);

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "front/account/keyring.h"
-#include "front/api/api.h"
+#include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/front.h"
@@ -16,7 +16,7 @@
 
 void api_health(struct req *r)
 {
-	if (warden_silent(r->front->warden))
+	if (warden_silent(r->front->link.warden))
 		reply_away(r);
 	else
 		reply_empty(r, 204);
@@ -37,7 +37,7 @@ json_t *time_or_null(uint64_t wall_ms)
 
 void api_teams(struct req *r)
 {
-	const struct team *t = keyring_team(r->front->keyring, str_of(r->caller.team));
+	const struct team *t = keyring_team(r->front->account.keyring, str_of(r->caller.team));
 	struct str key = http_header_get(&r->http->headers, "x-api-key");
 
 	if (!key.n) { /* "Bearer KEY" */

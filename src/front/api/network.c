@@ -6,7 +6,7 @@
 #include "base/fd.h"
 #include "base/inet.h"
 #include "base/log.h"
-#include "front/api/api.h"
+#include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/front.h"
@@ -220,5 +220,5 @@ void api_network(struct req *r)
 	memcpy(m.request, r->id, sizeof m.request);
 	m.flags = sp.flags & SPEC_NO_INTERNET ? NETWORK_NO_INTERNET : 0;
 	warden_compose(&msg, &m, sizeof m, offsetof(struct msg_network, n_policy), sp.policy);
-	(void)warden_ask(r->front->warden, OP_NETWORK, msg.p, msg.n, on_changed, ch);
+	(void)warden_ask(r->front->link.warden, OP_NETWORK, msg.p, msg.n, on_changed, ch);
 }

@@ -5,7 +5,7 @@
 
 #include "audit/chain.h"
 #include "base/fd.h"
-#include "front/api/api.h"
+#include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/front.h"
@@ -121,7 +121,7 @@ void api_notebook(struct req *r)
 		reply_err(r, &e);
 		return;
 	}
-	w->timer = timer_new(r->front->loop, step, w);
+	w->timer = timer_new(r->front->link.loop, step, w);
 	if (!w->timer) {
 		reply_error(r, 503, "out of memory");
 		return;

@@ -11,12 +11,14 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "front/account/keyring.h"
-#include "front/api/api.h"
+#include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/front.h"
 #include "front/link/rules.h"
+#include "front/record/audit.h"
 #include "front/record/logbook.h"
+#include "front/record/notebook.h"
 #include "front/record/webhooks.h"
 #include "front/sandbox/catalog.h"
 #include "front/sandbox/sandbox.h"
@@ -51,7 +53,7 @@ static void drop_snapshots(struct req *r, struct purging *p)
 {
 	struct snapshot *sn, *next;
 
-	for (sn = LIST_FIRST(&r->front->snapshots); sn; sn = next) {
+	for (sn = LIST_FIRST(&r->front->sandbox.snapshots); sn; sn = next) {
 		struct err e = ERR_INIT;
 
 		next = LIST_NEXT(sn, link);
@@ -68,7 +70,7 @@ static void drop_volumes(struct req *r, struct purging *p)
 {
 	struct volume *v, *next;
 
-	for (v = LIST_FIRST(&r->front->volumes); v; v = next) {
+	for (v = LIST_FIRST(&r->front->sandbox.volumes); v; v = next) {
 		struct err e = ERR_INIT;
 
 		next = LIST_NEXT(v, link);
@@ -107,11 +109,11 @@ static void forget_more(void *user)
 	struct purging *p = r->work;
 	struct err e = ERR_INIT;
 	bool had_webhooks = p->rows.step <= PURGE_WEBHOOKS;
-	int n = purge_team_some(r->front->store, team_of(r), ROWS_MS, &p->rows, &e);
+	int n = purge_team_some(r->front->link.store, team_of(r), ROWS_MS, &p->rows, &e);
 
 	/* right away: one that is made from now on stays */
 	if (had_webhooks && p->rows.step > PURGE_WEBHOOKS)
-		webhooks_forget(r->front->webhooks, team_of(r));
+		webhooks_forget(r->front->record.webhooks, team_of(r));
 	if (n == 0)
 		n = audit_purge(r->front, team_of(r), &p->audit, &e);
 	if (n == 0)
@@ -138,8 +140,8 @@ static void forget_all(struct req *r)
 	drop_snapshots(r, p);
 	drop_volumes(r, p);
 	p->templates = templates_purge(r->front, team_of(r), &p->failed);
-	logbook_save(r->front->logbook); /* what is still in memory would be written later */
-	p->timer = timer_new(r->front->loop, forget_more, r);
+	logbook_save(r->front->record.logbook); /* what is still in memory would be written later */
+	p->timer = timer_new(r->front->link.loop, forget_more, r);
 	if (!p->timer)
 		(void)err_set(&e, ENOMEM, "out of memory");
 	if (e.no || notebook_purge(r->front, team_of(r), &p->notebooks, &e) < 0) {
@@ -177,10 +179,10 @@ static int read_team(struct req *r, char ret[TEAM_ID_SIZE])
 		return -EINVAL;
 	}
 	if (id) {
-		struct key *k = keyring_next_key(r->front->keyring, NULL);
+		struct key *k = keyring_next_key(r->front->account.keyring, NULL);
 
 		while (k && strcmp(k->id, id) != 0)
-			k = keyring_next_key(r->front->keyring, k);
+			k = keyring_next_key(r->front->account.keyring, k);
 		team = k ? k->team->id : NULL;
 		if (!team || (!r->caller.admin && strcmp(team, r->caller.team) != 0)) {
 			reply_error(r, 404, "field 'key': there is no key '%.60s'", id);
@@ -205,8 +207,8 @@ void api_purge(struct req *r)
 
 	memcpy(p->team, team, sizeof p->team);
 	p->left = 1;
-	for (sb = sandbox_table_next(r->front->sandboxes, NULL); sb; sb = next) {
-		next = sandbox_table_next(r->front->sandboxes, sb);
+	for (sb = sandbox_table_next(r->front->sandbox.table, NULL); sb; sb = next) {
+		next = sandbox_table_next(r->front->sandbox.table, sb);
 		if (strcmp(sb->team, team_of(r)) != 0 || sb->state == SANDBOX_STARTING)
 			continue;
 		p->left++;

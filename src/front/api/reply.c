@@ -142,7 +142,7 @@ void reply_no_sandbox(struct req *r, struct str id)
 
 	/* Whose it was may know what became of it. */
 	if (!str_copy(own, sizeof own, id) ||
-	    sandboxes_ended(r->front->store, own, r->caller.team, &ended_ms, reason, &e) < 0) {
+	    sandboxes_ended(r->front->link.store, own, r->caller.team, &ended_ms, reason, &e) < 0) {
 		reply_error(r, 404, "sandbox \"%.*s\" doesn't exist or you don't have access to it",
 		    id.n < 64 ? (int)id.n : 64, id.p);
 		return;

@@ -21,6 +21,7 @@
 #include "front/link/warden_link.h"
 #include "front/proxy/debug.h"
 #include "front/proxy/route.h"
+#include "front/record/audit.h"
 #include "front/record/audit_acts.h"
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/table.h"
@@ -83,7 +84,7 @@ void request_session(const struct http_req *rq, char ret[REQUEST_ID_SIZE])
 static void stop_reading(struct req *r)
 {
 	if (r->is_reading)
-		TAILQ_REMOVE(&r->front->reading, r, reading);
+		TAILQ_REMOVE(&r->front->api.reading, r, reading);
 	r->is_reading = false;
 }
 
@@ -107,7 +108,7 @@ static void on_body(struct http_req *rq, struct str data)
 /* The team may have gone while the body came in. */
 static void handle(struct req *r)
 {
-	if (*r->caller.team && !keyring_team(r->front->keyring, str_of(r->caller.team)))
+	if (*r->caller.team && !keyring_team(r->front->account.keyring, str_of(r->caller.team)))
 		reply_error(r, 401, "API key is not known here");
 	else
 		r->route->handler(r);
@@ -124,7 +125,7 @@ static void on_body_end(struct http_req *rq)
 
 static void count(struct req *r, bool lost)
 {
-	struct metrics *m = r->front->metrics;
+	struct metrics *m = r->front->account.metrics;
 	struct timed *t = &m->routes[route_index(r->route)];
 
 	t->n[outcome_of(r->status, lost)]++;
@@ -229,7 +230,7 @@ static void check_and_read(struct req *r, const struct str raw[2])
 
 	if (check_caller(r) < 0 || take_param(r, raw[0], &r->param) < 0 || take_param(r, raw[1], &r->param2) < 0)
 		return;
-	if (r->route->warden && warden_silent(r->front->warden)) {
+	if (r->route->warden && warden_silent(r->front->link.warden)) {
 		reply_away(r);
 		return;
 	}
@@ -254,7 +255,7 @@ static void check_and_read(struct req *r, const struct str raw[2])
 		return;
 	}
 	r->is_reading = true;
-	TAILQ_INSERT_TAIL(&r->front->reading, r, reading);
+	TAILQ_INSERT_TAIL(&r->front->api.reading, r, reading);
 }
 
 void req_end_slow(struct front *f)
@@ -262,10 +263,10 @@ void req_end_slow(struct front *f)
 	uint64_t now_us = clock_mono_us();
 	struct req *r;
 
-	while ((r = TAILQ_FIRST(&f->reading)) && now_us - r->began_us > f->opt.body_timeout_s * 1000000ull) {
+	while ((r = TAILQ_FIRST(&f->api.reading)) && now_us - r->began_us > f->link.opt.body_timeout_s * 1000000ull) {
 		stop_reading(r);
 		http_close_after(r->http);
-		reply_error(r, 408, "request body took longer than %u seconds", f->opt.body_timeout_s);
+		reply_error(r, 408, "request body took longer than %u seconds", f->link.opt.body_timeout_s);
 	}
 }
 
@@ -351,7 +352,7 @@ json_t *req_json(struct req *r, bool allow_empty)
 
 int req_sandbox_id(struct req *r, struct str *ret)
 {
-	const char *debug = strcmp(r->param, DEBUG_ID) == 0 ? debug_id(r->front->debug) : NULL;
+	const char *debug = strcmp(r->param, DEBUG_ID) == 0 ? debug_id(r->front->proxy.debug) : NULL;
 	struct str rest = str_of(debug ? debug : r->param);
 	struct str id = str_cut(&rest, '-');
 
@@ -367,7 +368,7 @@ int req_sandbox_id(struct req *r, struct str *ret)
 
 bool req_owns_sandbox(const struct req *r)
 {
-	const struct sandbox *sb = sandbox_table_find(r->front->sandboxes, str_of(r->sandbox));
+	const struct sandbox *sb = sandbox_table_find(r->front->sandbox.table, str_of(r->sandbox));
 
 	return sb && sb->state != SANDBOX_STARTING && strcmp(sb->team, r->caller.team) == 0;
 }
@@ -379,7 +380,7 @@ struct sandbox *req_sandbox(struct req *r)
 	if (req_sandbox_id(r, &id) < 0)
 		return NULL;
 
-	struct sandbox *sb = sandbox_table_find(r->front->sandboxes, id);
+	struct sandbox *sb = sandbox_table_find(r->front->sandbox.table, id);
 
 	if (!sb || sb->state == SANDBOX_STARTING || strcmp(sb->team, r->caller.team) != 0) {
 		reply_no_sandbox(r, id);
@@ -416,7 +417,7 @@ static void wait_for(struct req *r, struct sandbox *sb, struct req_wait_entry ho
 	*wt = how;
 	wt->w.fn = on_settled;
 	wt->r = req_ref(r);
-	LIST_INSERT_HEAD(&r->front->waiting, wt, link);
+	LIST_INSERT_HEAD(&r->front->api.waiting, wt, link);
 	sandbox_wait(sb, &wt->w);
 }
 
@@ -434,9 +435,9 @@ void req_waiting_tick(struct front *f)
 {
 	struct req_wait_entry *wt;
 
-	if (!warden_silent(f->warden))
+	if (!warden_silent(f->link.warden))
 		return;
-	LIST_FOREACH(wt, &f->waiting, link)
+	LIST_FOREACH(wt, &f->api.waiting, link)
 	{
 		if (!wt->r->status && wt->r->http)
 			reply_late(wt->r);

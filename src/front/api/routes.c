@@ -4,7 +4,7 @@
 
 #include "base/fd.h"
 #include "front/account/metrics.h"
-#include "front/api/api.h"
+#include "front/api/handlers.h"
 
 #define SMALL (64 * 1024)
 #define CREATE_MAX (1024 * 1024)

@@ -10,7 +10,7 @@
 #include "front/account/limits.h"
 #include "front/account/metrics.h"
 #include "front/account/quota.h"
-#include "front/api/api.h"
+#include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/front.h"
@@ -37,7 +37,7 @@ static json_t *text_or_null(const char *z)
  * (E2B_DOMAIN), which may be that of such a proxy. */
 json_t *domain_json(const struct req *r)
 {
-	const struct front_options *o = &r->front->opt;
+	const struct front_options *o = &r->front->link.opt;
 	struct str came_by = o->domain_is_default && r->http ? host_domain(r->http->host) : STR_NULL;
 
 	return came_by.n ? json_stringn(came_by.p, came_by.n) : text_or_null(o->domain_is_default ? NULL : o->domain);
@@ -156,7 +156,7 @@ static void put_detail(struct buf *out, const struct req *r, const struct sandbo
 
 static void created(struct req *r, struct sandbox *sb)
 {
-	histogram_add(&r->front->metrics->create, clock_mono_us() - r->began_us);
+	histogram_add(&r->front->account.metrics->create, clock_mono_us() - r->began_us);
 	/* it was told that there is none (reply_late), and nobody knows its id */
 	if (r->status && !sb->once && sb->state == SANDBOX_RUNNING) {
 		log_warn("a sandbox was made too late, ending it", "request=%s id=%s", r->id, sb->id);
@@ -198,8 +198,8 @@ static int read_once(struct req *r, char ret[ONCE_MAX + 1])
 
 static struct sandbox *find_once(const struct front *f, const char *team, const char *once)
 {
-	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
-	    sb = sandbox_table_next(f->sandboxes, sb)) {
+	for (struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
+	    sb = sandbox_table_next(f->sandbox.table, sb)) {
 		if (sb->once && strcmp(sb->once, once) == 0 && strcmp(sb->team, team) == 0)
 			return sb;
 	}
@@ -209,14 +209,14 @@ static struct sandbox *find_once(const struct front *f, const char *team, const 
 /* No Retry-After goes with this: waiting does not help. */
 int api_check_room(const struct front *f, const char *team, struct err *e)
 {
-	const struct team *t = keyring_team(f->keyring, str_of(team));
-	uint64_t max = t->max_sandboxes == LIMIT_DEFAULT ? f->opt.team_max_sandboxes : (uint64_t)t->max_sandboxes;
+	const struct team *t = keyring_team(f->account.keyring, str_of(team));
+	uint64_t max = t->max_sandboxes == LIMIT_DEFAULT ? f->link.opt.team_max_sandboxes : (uint64_t)t->max_sandboxes;
 	bool limited = t->max_sandboxes != LIMIT_DEFAULT || max > 0;
 
 	if (limited && team_sandboxes(f, team) >= max)
 		return err_set(e, EDQUOT, "the team's maximum of %llu sandboxes is reached", (unsigned long long)max);
-	if (sandbox_table_count(f->sandboxes) >= f->max_sandboxes)
-		return err_set(e, EDQUOT, "the server's maximum of %u sandboxes is reached", f->max_sandboxes);
+	if (sandbox_table_count(f->sandbox.table) >= f->sandbox.max_sandboxes)
+		return err_set(e, EDQUOT, "the server's maximum of %u sandboxes is reached", f->sandbox.max_sandboxes);
 	return 0;
 }
 
@@ -269,7 +269,7 @@ static void create(struct req *r, enum spec_version ver)
 		return;
 	}
 	quota_note_create(f, r->caller.team, r->caller.key);
-	if (sb->spec.from_built && templates_spawned(f->store, sb->spec.tpl.id, clock_wall_ms(), &e) < 0)
+	if (sb->spec.from_built && templates_spawned(f->link.store, sb->spec.tpl.id, clock_wall_ms(), &e) < 0)
 		log_warn("cannot count the sandboxes of a template", "template=%s err=%s", sb->spec.tpl.id, e.text);
 	sb->once = has_once ? strdup(once) : NULL;
 	sandbox_by(sb, r->id);

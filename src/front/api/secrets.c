@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/rand.h"
 #include "front/account/secrets.h"
-#include "front/api/api.h"
+#include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/front.h"
@@ -105,13 +105,13 @@ static void add(struct req *r, const char *name, const char *value, const char *
 		.created_ms = now,
 		.updated_ms = now,
 	};
-	int64_t n = secrets_count(f->store, r->caller.team, &e);
+	int64_t n = secrets_count(f->link.store, r->caller.team, &e);
 
 	if (n >= SECRETS_PER_TEAM) {
 		reply_error(r, 409, "the team has %d secrets, which is as many as there may be", SECRETS_PER_TEAM);
 	} else if (n < 0 || sealed.bad) {
 		fail(r, &e);
-	} else if (secrets_add(f->store, &row, &e) < 0) {
+	} else if (secrets_add(f->link.store, &row, &e) < 0) {
 		if (e.no == EEXIST)
 			reply_error(r, 409, "there is a secret '%s'", name);
 		else
@@ -191,7 +191,7 @@ void api_secrets(struct req *r)
 	}
 	p.limit = (size_t)n;
 	p.all = json_array();
-	if (secrets_each(r->front->store, r->caller.team, after, n + 1, on_listed, &p, &e) < 0) {
+	if (secrets_each(r->front->link.store, r->caller.team, after, n + 1, on_listed, &p, &e) < 0) {
 		json_decref(p.all);
 		fail(r, &e);
 		return;
@@ -212,7 +212,7 @@ static json_t *find(struct req *r)
 
 	if (!key)
 		return NULL;
-	int no = secrets_find(r->front->store, r->caller.team, key, on_row, &j, &e);
+	int no = secrets_find(r->front->link.store, r->caller.team, key, on_row, &j, &e);
 
 	if (no == -ENOENT)
 		reply_error(r, 404, "secret '%s' not found", key);
@@ -257,7 +257,7 @@ void api_secret_set(struct req *r)
 		.metadata = has ? buf_cstr(&metadata) : buf_cstr(&kept),
 		.updated_ms = clock_wall_ms(),
 	};
-	if (sealed.bad || !row.metadata || secrets_set(r->front->store, &row, &e) < 0) {
+	if (sealed.bad || !row.metadata || secrets_set(r->front->link.store, &row, &e) < 0) {
 		json_decref(j);
 		fail(r, &e);
 		return;
@@ -277,7 +277,7 @@ void api_secret_drop(struct req *r)
 		return;
 	const char *id = json_string_value(json_object_get(j, "secretID"));
 
-	if (secrets_drop(r->front->store, r->caller.team, id, &e) < 0 && e.no != ENOENT) {
+	if (secrets_drop(r->front->link.store, r->caller.team, id, &e) < 0 && e.no != ENOENT) {
 		fail(r, &e);
 	} else {
 		log_info("secret destroyed", "request=%s secret=%s", r->id, id);

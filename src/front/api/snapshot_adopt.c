@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/rand.h"
-#include "front/api/api.h"
+#include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/front.h"
@@ -34,13 +34,13 @@ static bool is_owned(const struct front *f, const char *name)
 {
 	const struct snapshot *sn;
 
-	LIST_FOREACH(sn, &f->snapshots, link)
+	LIST_FOREACH(sn, &f->sandbox.snapshots, link)
 	{
 		if (strcmp(sn->kept, name) == 0)
 			return true;
 	}
-	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
-	    sb = sandbox_table_next(f->sandboxes, sb)) {
+	for (struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
+	    sb = sandbox_table_next(f->sandbox.table, sb)) {
 		if (strcmp(sb->kept.name, name) == 0 || strcmp(sb->spec.from, name) == 0)
 			return true;
 	}
@@ -54,9 +54,9 @@ static int take_template(const struct front *f, const json_t *o, struct template
 
 	if (json_get_str(o, "key", &key, e) < 0)
 		return -e->no;
-	for (size_t i = 0; key && i < f->templates.n; i++) {
-		if (strcmp(f->templates.v[i].key, key) == 0) {
-			*ret = f->templates.v[i];
+	for (size_t i = 0; key && i < f->sandbox.templates.n; i++) {
+		if (strcmp(f->sandbox.templates.v[i].key, key) == 0) {
+			*ret = f->sandbox.templates.v[i];
 			return 0;
 		}
 	}
@@ -112,7 +112,7 @@ static int read_body(const struct req *r, const json_t *body, struct snapshot *s
 		return err_set(e, EINVAL, "field 'kept' must name what lies in the pool and is nobody's");
 	if (!template || !limits)
 		return err_set(e, EINVAL, "fields 'template' and 'limits' are required");
-	sn->limits = r->front->defaults;
+	sn->limits = r->front->account.defaults;
 	if (take_template(r->front, template, &sn->base, e) < 0 || take_limits(limits, &sn->limits, e) < 0 ||
 	    take_name(body, sn, e) < 0)
 		return -e->no;
@@ -178,5 +178,5 @@ void api_snapshot_adopt(struct req *r)
 	if (read_body(r, body, ad->sn, &e) < 0)
 		answer(ad, &e);
 	else
-		(void)warden_ask(r->front->warden, OP_KEPT, &list, sizeof list, on_listed, ad);
+		(void)warden_ask(r->front->link.warden, OP_KEPT, &list, sizeof list, on_listed, ad);
 }

@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/rand.h"
-#include "front/api/api.h"
+#include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/front.h"
@@ -229,7 +229,7 @@ void api_snapshots(struct req *r)
 	} else if (a.token && read_token(a.token, &ms, id) < 0) {
 		reply_error(r, 400, "Invalid next token");
 	} else {
-		LIST_FOREACH(sn, &r->front->snapshots, link)
+		LIST_FOREACH(sn, &r->front->sandbox.snapshots, link)
 		{
 			if (strcmp(sn->team, r->caller.team) != 0 ||
 			    (a.sandbox && strcmp(sn->source, a.sandbox) != 0) ||

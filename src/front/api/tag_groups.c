@@ -9,7 +9,7 @@
 
 #include "base/fd.h"
 #include "front/account/keyring.h"
-#include "front/api/api.h"
+#include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/front.h"
@@ -69,7 +69,7 @@ static void only_ready(struct assignments *all)
 	size_t n = 0;
 
 	for (size_t i = 0; i < all->n; i++) {
-		if (builds_find(all->f->store, all->v[i].tag.build, &b, &e) < 0 || strcmp(b.status, "ready") != 0)
+		if (builds_find(all->f->link.store, all->v[i].tag.build, &b, &e) < 0 || strcmp(b.status, "ready") != 0)
 			continue;
 		all->v[n] = all->v[i];
 		all->v[n].build_created_ms = b.created_ms;
@@ -88,7 +88,7 @@ static int of_snapshots(struct req *r, struct assignments *all)
 	if (snapshot_ref_parse(str_of(r->param), &ref, &e) < 0)
 		return -ENOENT;
 	ref.has_tag = false;
-	LIST_FOREACH(sn, &r->front->snapshots, link)
+	LIST_FOREACH(sn, &r->front->sandbox.snapshots, link)
 	{
 		if (strcmp(sn->team, r->caller.team) != 0 || !snapshot_matches(r->front, sn, &ref))
 			continue;
@@ -108,10 +108,10 @@ static int read_all(struct req *r, struct assignments *ret)
 
 	*ret = (struct assignments) { .f = r->front };
 	if (no == 0 && strcmp(row.team, r->caller.team) == 0) {
-		no = tags_each(r->front->store, row.id, on_tag, ret, &e);
+		no = tags_each(r->front->link.store, row.id, on_tag, ret, &e);
 		if (no == 0)
 			only_ready(ret);
-	} else if (no == -ENOENT && templates_find(&r->front->templates, str_of(r->param), &tp, &e) == 0) {
+	} else if (no == -ENOENT && templates_find(&r->front->sandbox.templates, str_of(r->param), &tp, &e) == 0) {
 		add(ret, "default", tp->build, tp->built_ms, tp->built_ms, tp->built_ms);
 		no = 0;
 	} else if (no == -ENOENT) {

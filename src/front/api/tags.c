@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "front/api/api.h"
+#include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/front.h"
@@ -100,7 +100,7 @@ void api_tags_add(struct req *r)
 
 		(void)str_copy(to.tag, sizeof to.tag, str_of(json_string_value(v)));
 		memcpy(to.build, from.id, sizeof to.build);
-		if (tags_put(r->front->store, row.id, &to, &e) < 0) {
+		if (tags_put(r->front->link.store, row.id, &to, &e) < 0) {
 			reply_err(r, &e);
 			return;
 		}
@@ -136,7 +136,7 @@ void api_tags_drop(struct req *r)
 	}
 	json_array_foreach(tags, i, v)
 	{
-		int n = tags_drop(r->front->store, row.id, json_string_value(v), &e);
+		int n = tags_drop(r->front->link.store, row.id, json_string_value(v), &e);
 
 		if (n < 0) {
 			reply_err(r, &e);
@@ -169,7 +169,7 @@ static json_t *snapshot_tags(struct req *r)
 	if (snapshot_ref_parse(str_of(r->param), &ref, &e) < 0)
 		return NULL;
 	ref.has_tag = false; /* all of them, whichever was named */
-	LIST_FOREACH(sn, &r->front->snapshots, link)
+	LIST_FOREACH(sn, &r->front->sandbox.snapshots, link)
 	{
 		if (strcmp(sn->team, r->caller.team) != 0 || !snapshot_matches(r->front, sn, &ref))
 			continue;
@@ -190,7 +190,7 @@ void api_template_tags(struct req *r)
 	struct err e = ERR_INIT;
 	int no = catalog_row(r->front, r->caller.team, str_of(r->param), &row, NULL, &e);
 
-	if (no == -ENOENT && templates_find(&r->front->templates, str_of(r->param), &tp, &e) == 0) {
+	if (no == -ENOENT && templates_find(&r->front->sandbox.templates, str_of(r->param), &tp, &e) == 0) {
 		reply_json(r, 200,
 		    json_pack("[{s:s,s:s,s:o}]", "tag", DEFAULT_TAG, "buildID", tp->build, "createdAt",
 			time_json(tp->built_ms)),
@@ -204,7 +204,7 @@ void api_template_tags(struct req *r)
 		return;
 	}
 	list = json_array();
-	if (no == 0 && tags_each(r->front->store, row.id, on_tag, list, &e) == 0) {
+	if (no == 0 && tags_each(r->front->link.store, row.id, on_tag, list, &e) == 0) {
 		reply_json(r, 200, list, NULL);
 		return;
 	}

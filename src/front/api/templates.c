@@ -10,7 +10,7 @@
 #include "base/rand.h"
 #include "front/account/keyring.h"
 #include "front/account/limits.h"
-#include "front/api/api.h"
+#include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/front.h"
@@ -69,10 +69,11 @@ static void shown_build(const struct front *f, const char *id, struct newest *re
 	struct err e;
 
 	*ret = (struct newest) { 0 };
-	if (tags_find(f->store, id, "default", &tag, &e) == 0 && builds_find(f->store, tag.build, &ret->row, &e) == 0)
+	if (tags_find(f->link.store, id, "default", &tag, &e) == 0 &&
+	    builds_find(f->link.store, tag.build, &ret->row, &e) == 0)
 		ret->found = true;
 	else
-		(void)builds_each(f->store, id, on_newest, ret, &e);
+		(void)builds_each(f->link.store, id, on_newest, ret, &e);
 }
 
 static json_t *row_json(const struct front *f, const struct template_row *t)
@@ -124,7 +125,7 @@ static int list_templates(struct req *r, struct listing *ret)
 		reply_error(r, 400, "query parameter 'teamID' is not the team of the API key");
 		return -1;
 	}
-	if (templates_each(r->front->store, r->caller.team, on_template, ret, &e) == 0)
+	if (templates_each(r->front->link.store, r->caller.team, on_template, ret, &e) == 0)
 		return 0;
 	free(ret->v);
 	reply_err(r, &e);
@@ -175,8 +176,8 @@ void api_default_templates(struct req *r)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < r->front->templates.n; i++)
-		(void)json_array_append_new(list, template_json(r->front, &r->front->templates.v[i]));
+	for (size_t i = 0; i < r->front->sandbox.templates.n; i++)
+		(void)json_array_append_new(list, template_json(r->front, &r->front->sandbox.templates.v[i]));
 	reply_json(r, 200, list, NULL);
 }
 
@@ -189,7 +190,7 @@ void api_template_alias(struct req *r)
 
 	if (no == 0)
 		reply_json(r, 200, json_pack("{s:s,s:b}", "templateID", row.id, "public", (int)row.is_public), NULL);
-	else if (templates_find(&r->front->templates, str_of(r->param), &tp, &e) < 0)
+	else if (templates_find(&r->front->sandbox.templates, str_of(r->param), &tp, &e) < 0)
 		reply_err(r, &e);
 	else
 		reply_json(r, 200, json_pack("{s:s,s:b}", "templateID", tp->id, "public", 1), NULL);
@@ -206,7 +207,7 @@ static int own_row(struct req *r, struct template_row *ret)
 		return 0;
 	if (no == 0)
 		reply_error(r, 403, "template '%.100s' belongs to another team", r->param);
-	else if (templates_find(&r->front->templates, str_of(r->param), &tp, &e) == 0)
+	else if (templates_find(&r->front->sandbox.templates, str_of(r->param), &tp, &e) == 0)
 		reply_error(r, 400, "template '%.100s' belongs to the server and cannot be changed", r->param);
 	else
 		reply_err(r, &e);
@@ -255,13 +256,13 @@ void api_template(struct req *r)
 		return;
 	}
 	if (catalog_row(r->front, r->caller.team, str_of(r->param), &row, NULL, &e) == -ENOENT &&
-	    templates_find(&r->front->templates, str_of(r->param), &tp, &e) == 0) {
+	    templates_find(&r->front->sandbox.templates, str_of(r->param), &tp, &e) == 0) {
 		reply_server_template(r, tp);
 		return;
 	}
 	if (own_row(r, &row) < 0)
 		return;
-	if (builds_each(r->front->store, row.id, on_build, all, &e) < 0) {
+	if (builds_each(r->front->link.store, row.id, on_build, all, &e) < 0) {
 		reply_err(r, &e);
 		return;
 	}
@@ -291,7 +292,7 @@ void api_template_set(struct req *r)
 		return;
 	is_public = row.is_public;
 	if (json_get_bool(body, "public", &is_public, &e) < 0 ||
-	    templates_set_public(r->front->store, row.id, is_public, clock_wall_ms(), &e) < 0) {
+	    templates_set_public(r->front->link.store, row.id, is_public, clock_wall_ms(), &e) < 0) {
 		reply_err(r, &e);
 		return;
 	}
@@ -301,8 +302,8 @@ void api_template_set(struct req *r)
 
 static bool is_used(const struct front *f, const char *id)
 {
-	for (const struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
-	    sb = sandbox_table_next(f->sandboxes, sb)) {
+	for (const struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
+	    sb = sandbox_table_next(f->sandbox.table, sb)) {
 		if (strcmp(sb->spec.tpl.id, id) == 0)
 			return true;
 	}
@@ -331,7 +332,7 @@ static int drop_template(struct front *f, const char *id, struct err *e)
 	struct kept_names k = { 0 };
 	int no = 0;
 
-	if (builds_each(f->store, id, on_kept_build, &k, e) < 0 || templates_drop(f->store, id, e) < 0)
+	if (builds_each(f->link.store, id, on_kept_build, &k, e) < 0 || templates_drop(f->link.store, id, e) < 0)
 		no = -e->no;
 	for (size_t i = 0; no == 0 && i < k.n; i++)
 		build_release(f, k.v[i]);
@@ -359,7 +360,7 @@ int64_t templates_purge(struct front *f, const char *team, int64_t *failed)
 	int64_t n = 0;
 	struct err e = ERR_INIT;
 
-	if (templates_each(f->store, team, on_own, &o, &e) < 0)
+	if (templates_each(f->link.store, team, on_own, &o, &e) < 0)
 		++*failed;
 	for (size_t i = 0; i < o.n; i++) {
 		e = ERR_INIT;
@@ -444,8 +445,9 @@ static int read_tags(const json_t *body, struct wanted *w, struct err *e)
 
 static int read_limits(const struct front *f, const json_t *body, struct wanted *w, struct err *e)
 {
-	int64_t most_cpu = f->maxima.cpu_permille / 1000, most_mb = (int64_t)(f->maxima.mem_bytes / MIB);
-	int64_t most_disk_mb = (int64_t)(f->maxima.disk_bytes / MIB);
+	int64_t most_cpu = f->account.maxima.cpu_permille / 1000,
+		most_mb = (int64_t)(f->account.maxima.mem_bytes / MIB);
+	int64_t most_disk_mb = (int64_t)(f->account.maxima.disk_bytes / MIB);
 	bool given;
 
 	w->cpu = DEFAULT_CPU < most_cpu ? DEFAULT_CPU : most_cpu;
@@ -480,7 +482,7 @@ static int read_wanted(struct req *r, const json_t *body, struct wanted *w, stru
 	if (w->ref.namespace[0] && strcmp(w->ref.namespace, ns) != 0)
 		return err_set(e, EPERM, "field 'name': namespace '%s' is not yours, which is '%s'", w->ref.namespace,
 		    ns);
-	if (templates_find(&r->front->templates, str_of(w->ref.name), &tp, e) == 0)
+	if (templates_find(&r->front->sandbox.templates, str_of(w->ref.name), &tp, e) == 0)
 		return err_set(e, EPERM, "field 'name': '%s' belongs to the server", w->ref.name);
 	if (read_limits(r->front, body, w, e) < 0)
 		return -e->no;
@@ -489,23 +491,23 @@ static int read_wanted(struct req *r, const json_t *body, struct wanted *w, stru
 
 static int make_row(struct front *f, const char *team, const struct wanted *w, struct template_row *row, struct err *e)
 {
-	if (templates_by_name(f->store, team, w->ref.name, row, e) == 0 ||
-	    (templates_by_id(f->store, w->ref.name, row, e) == 0 && strcmp(row->team, team) == 0))
+	if (templates_by_name(f->link.store, team, w->ref.name, row, e) == 0 ||
+	    (templates_by_id(f->link.store, w->ref.name, row, e) == 0 && strcmp(row->team, team) == 0))
 		return 0;
 	*row = (struct template_row) { .created_ms = clock_wall_ms(), .updated_ms = clock_wall_ms() };
 	rand_label(row->id, 20);
 	(void)str_copy(row->team, sizeof row->team, str_of(team));
 	(void)str_copy(row->name, sizeof row->name, str_of(w->ref.name));
-	return templates_add(f->store, row, e);
+	return templates_add(f->link.store, row, e);
 }
 
 /* What the steps will take is not known yet: what they may take anyway comes on top of what is to be free behind
  * them. */
 static uint64_t disk_for(const struct front *f, const struct wanted *w)
 {
-	uint64_t bytes = f->defaults.disk_bytes + (uint64_t)w->free_mb * MIB;
+	uint64_t bytes = f->account.defaults.disk_bytes + (uint64_t)w->free_mb * MIB;
 
-	return bytes < f->maxima.disk_bytes ? bytes : f->maxima.disk_bytes;
+	return bytes < f->account.maxima.disk_bytes ? bytes : f->account.maxima.disk_bytes;
 }
 
 static void add_build(struct req *r, const struct wanted *w)
@@ -517,7 +519,7 @@ static void add_build(struct req *r, const struct wanted *w)
 		.mem_bytes = (uint64_t)w->mem_mb * MIB,
 		.disk_bytes = disk_for(f, w),
 		.cpu_permille = (uint32_t)w->cpu * 1000,
-		.pids = f->defaults.pids,
+		.pids = f->account.defaults.pids,
 		.created_ms = clock_wall_ms(),
 		.status = "waiting",
 	};
@@ -535,7 +537,7 @@ static void add_build(struct req *r, const struct wanted *w)
 		return;
 	}
 	memcpy(b.template_id, row.id, sizeof row.id);
-	if (builds_put(f->store, &b, &e) < 0) {
+	if (builds_put(f->link.store, &b, &e) < 0) {
 		reply_err(r, &e);
 		return;
 	}

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/api/api.h"
+#include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/front.h"
@@ -42,7 +42,7 @@ static void link_token(const struct front *f, const char *team, const char *temp
 	uint8_t seed[VAULT_SEED_SIZE];
 
 	buf_fmt(&label, "upload %s %s %s %s", team, template_id, hash, until);
-	vault_derive(f->vault, buf_view(&label), seed);
+	vault_derive(f->link.vault, buf_view(&label), seed);
 	for (size_t i = 0; i < (TOKEN_SIZE - 1) / 2; i++)
 		(void)snprintf(ret + 2 * i, 3, "%02x", seed[i]);
 }
@@ -76,8 +76,8 @@ void api_upload_link(struct req *r)
 		return;
 	}
 	put_link(r, &t, r->param2, &url);
-	bool present = uploads_find(r->front->uploads, r->caller.team, r->param2, clock_wall_ms(), &id, &bytes, &e) ==
-	    0;
+	bool present = uploads_find(r->front->link.uploads, r->caller.team, r->param2, clock_wall_ms(), &id, &bytes,
+			   &e) == 0;
 
 	reply_json(r, 201, json_pack("{s:b,s:s}", "present", (int)present, "url", buf_cstr(&url)), NULL);
 }
@@ -100,7 +100,7 @@ static int check_link(struct req *r, struct template_row *t, struct err *e)
 	char want[TOKEN_SIZE];
 	uint64_t ms;
 
-	if (!is_hash(r->param2) || templates_by_id(r->front->store, r->param, t, e) < 0 ||
+	if (!is_hash(r->param2) || templates_by_id(r->front->link.store, r->param, t, e) < 0 ||
 	    query_get(r->http->query, "until", &until) < 0 || query_get(r->http->query, "token", &token) < 0 ||
 	    str_to_u64(str_of(until), UINT64_MAX, &ms) < 0)
 		return err_set(e, EACCES, "this is not an address to send files to");
@@ -116,7 +116,7 @@ static void begun(struct req *r, struct taking *t, const char *team)
 	t->r = r;
 	t->last_ms = clock_mono_ms();
 	(void)str_copy(t->team, sizeof t->team, str_of(team));
-	LIST_INSERT_HEAD(&r->front->takings, t, link);
+	LIST_INSERT_HEAD(&r->front->api.takings, t, link);
 }
 
 static void over(struct taking *t)
@@ -132,7 +132,7 @@ static void give_up(struct req *r)
 	struct err e;
 
 	if (t && t->begun)
-		(void)uploads_drop(r->front->uploads, t->id, &e);
+		(void)uploads_drop(r->front->link.uploads, t->id, &e);
 	if (t)
 		over(t);
 }
@@ -142,7 +142,7 @@ static unsigned takings_of(const struct front *f, const char *team)
 	const struct taking *t;
 	unsigned n = 0;
 
-	LIST_FOREACH(t, &f->takings, link)
+	LIST_FOREACH(t, &f->api.takings, link)
 	n += strcmp(t->team, team) == 0;
 	return n;
 }
@@ -162,7 +162,7 @@ static uint64_t bytes_of(const struct front *f, const char *team)
 	const struct taking *t;
 	uint64_t n = 0;
 
-	LIST_FOREACH(t, &f->takings, link)
+	LIST_FOREACH(t, &f->api.takings, link)
 	n += strcmp(t->team, team) == 0 ? t->bytes : 0;
 	return n;
 }
@@ -173,7 +173,7 @@ static bool make_way(struct front *f, const struct taking *mine)
 	uint64_t ours = bytes_of(f, mine->team);
 	struct taking *t, *largest = NULL;
 
-	LIST_FOREACH(t, &f->takings, link)
+	LIST_FOREACH(t, &f->api.takings, link)
 	{
 		if ((!largest || t->bytes > largest->bytes) && bytes_of(f, t->team) > ours)
 			largest = t;
@@ -189,13 +189,13 @@ static bool make_way(struct front *f, const struct taking *mine)
 static int flush(struct req *r, struct taking *t, struct err *e)
 {
 	struct front *f = r->front;
-	uint64_t most = f->opt.template_uploads_mb * MIB;
+	uint64_t most = f->link.opt.template_uploads_mb * MIB;
 
 	if (r->body.n == 0)
 		return 0;
-	if (uploads_put(f->uploads, t->id, t->pieces++, r->body.p, r->body.n, e) < 0)
+	if (uploads_put(f->link.uploads, t->id, t->pieces++, r->body.p, r->body.n, e) < 0)
 		return -e->no;
-	while (uploads_fit(f->uploads, most, e) < 0) {
+	while (uploads_fit(f->link.uploads, most, e) < 0) {
 		if (e->no != ENOSPC || !make_way(f, t))
 			return -e->no;
 		*e = ERR_INIT;
@@ -215,8 +215,9 @@ int api_upload_begin(struct req *r)
 		return -1;
 	}
 	if (r->http->content_length > 0 &&
-	    (uint64_t)r->http->content_length > r->front->opt.template_upload_max_mb * MIB) {
-		autofree char *text = str_fmt("the files have more than %u MiB", r->front->opt.template_upload_max_mb);
+	    (uint64_t)r->http->content_length > r->front->link.opt.template_upload_max_mb * MIB) {
+		autofree char *text = str_fmt("the files have more than %u MiB",
+		    r->front->link.opt.template_upload_max_mb);
 
 		refuse(r, 413, text);
 		return -1;
@@ -225,7 +226,7 @@ int api_upload_begin(struct req *r)
 		refuse(r, 429, "the team is sending as many files at once as it may: wait until one is finished");
 		return -1;
 	}
-	if (uploads_begin(r->front->uploads, row.team, r->param2, clock_wall_ms(), &t->id, &e) < 0) {
+	if (uploads_begin(r->front->link.uploads, row.team, r->param2, clock_wall_ms(), &t->id, &e) < 0) {
 		refuse(r, 500, e.text);
 		return -1;
 	}
@@ -240,7 +241,7 @@ void api_upload_data(struct req *r, struct str data)
 
 	t->bytes += data.n;
 	t->last_ms = clock_mono_ms();
-	if (t->bytes > r->front->opt.template_upload_max_mb * MIB) {
+	if (t->bytes > r->front->link.opt.template_upload_max_mb * MIB) {
 		refuse(r, 413, "the files are too large");
 		return;
 	}
@@ -256,11 +257,11 @@ void api_upload_end(struct req *r)
 
 	if (t->bytes == 0) {
 		refuse(r, 400, "there are no files in it");
-	} else if (flush(r, t, &e) < 0 || uploads_finish(r->front->uploads, t->id, t->bytes, &e) < 0) {
+	} else if (flush(r, t, &e) < 0 || uploads_finish(r->front->link.uploads, t->id, t->bytes, &e) < 0) {
 		refuse(r, e.no == ENOSPC ? 507 : 500, e.text);
 	} else {
 		over(t);
-		(void)uploads_trim(r->front->uploads, r->front->opt.template_uploads_mb * MIB, &e);
+		(void)uploads_trim(r->front->link.uploads, r->front->link.opt.template_uploads_mb * MIB, &e);
 		reply_empty(r, 200);
 	}
 }
@@ -275,9 +276,9 @@ void uploads_tick(struct front *f)
 	uint64_t now = clock_mono_ms();
 	struct taking *t, *next;
 
-	for (t = LIST_FIRST(&f->takings); t; t = next) {
+	for (t = LIST_FIRST(&f->api.takings); t; t = next) {
 		next = LIST_NEXT(t, link);
-		if (now - t->last_ms > f->opt.body_timeout_s * 1000ull)
+		if (now - t->last_ms > f->link.opt.body_timeout_s * 1000ull)
 			refuse(t->r, 408, "nothing has come for too long");
 	}
 }

@@ -9,7 +9,7 @@
 #include "front/account/census.h"
 #include "front/account/metrics.h"
 #include "front/account/usage.h"
-#include "front/api/api.h"
+#include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/front.h"
@@ -146,7 +146,7 @@ static void newest_samples(struct req *r)
 
 	while (rest.p) {
 		struct str id = str_cut(&rest, ',');
-		const struct sandbox *sb = sandbox_table_find(r->front->sandboxes, id);
+		const struct sandbox *sb = sandbox_table_find(r->front->sandbox.table, id);
 
 		if (!sandbox_id_valid(id) || ++n > IDS_MAX) {
 			json_decref(found);
@@ -169,7 +169,7 @@ void api_metrics_many(struct req *r)
 		struct str rest = str_of(ids);
 
 		for (size_t n = 0; rest.p && n < IDS_MAX; n++) {
-			struct sandbox *sb = sandbox_table_find(r->front->sandboxes, str_cut(&rest, ','));
+			struct sandbox *sb = sandbox_table_find(r->front->sandbox.table, str_cut(&rest, ','));
 
 			if (sb && strcmp(sb->team, r->caller.team) == 0)
 				early_ask(early, sb);
@@ -246,7 +246,7 @@ void api_team_metrics(struct req *r)
 	uint64_t minutes = last_s > from_s ? (last_s - from_s) / CENSUS_STEP_S : 0;
 	struct steps st = { .list = json_array(), .step_s = (minutes / TEAM_POINTS_MAX + 1) * CENSUS_STEP_S };
 
-	if (census_each(r->front->census, r->caller.team, from_s, to_s, add_to_step, &st, &e) < 0) {
+	if (census_each(r->front->account.census, r->caller.team, from_s, to_s, add_to_step, &st, &e) < 0) {
 		json_decref(st.list);
 		reply_err(r, &e);
 		return;
@@ -288,7 +288,7 @@ void api_team_metrics_max(struct req *r)
 
 	struct most m = { .rate = metric[0] == 's', .at_s = from_s };
 
-	if (census_each(r->front->census, r->caller.team, from_s, to_s, take_most, &m, &e) < 0)
+	if (census_each(r->front->account.census, r->caller.team, from_s, to_s, take_most, &m, &e) < 0)
 		reply_err(r, &e);
 	else
 		reply_json(r, 200, at_json(m.at_s, "value", json_real(m.value)), NULL);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "front/api/api.h"
+#include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/front.h"
@@ -35,7 +35,7 @@ static json_t *volume_json(const struct req *r, const struct volume *v, bool wit
 /* The field sizeMB, in bytes; answers 400 by itself. */
 static int read_size(struct req *r, const json_t *body, bool needed, uint64_t *ret)
 {
-	const struct front_options *o = &r->front->opt;
+	const struct front_options *o = &r->front->link.opt;
 	int64_t mb = o->volume_mb;
 	bool given;
 	struct err e;
@@ -76,7 +76,7 @@ static size_t count_of(const struct front *f, const char *team)
 	const struct volume *v;
 	size_t n = 0;
 
-	LIST_FOREACH(v, &f->volumes, link)
+	LIST_FOREACH(v, &f->sandbox.volumes, link)
 	n += strcmp(v->team, team) == 0;
 	return n;
 }
@@ -98,8 +98,8 @@ void api_volume_add(struct req *r)
 		    VOLUME_NAME_SIZE - 1);
 	} else if (read_size(r, body, false, &bytes) < 0) {
 		return;
-	} else if (count_of(f, r->caller.team) >= f->opt.team_max_volumes) {
-		(void)err_set(&e, EDQUOT, "the team's maximum of %u volumes is reached", f->opt.team_max_volumes);
+	} else if (count_of(f, r->caller.team) >= f->link.opt.team_max_volumes) {
+		(void)err_set(&e, EDQUOT, "the team's maximum of %u volumes is reached", f->link.opt.team_max_volumes);
 		reply_err(r, &e);
 	} else if (volume_make(f, r->caller.team, name, bytes, r->id, on_made, req_ref(r), &e) < 0) {
 		req_unref(r);
@@ -115,7 +115,7 @@ void api_volumes(struct req *r)
 	json_t *all = json_array();
 	const struct volume *v;
 
-	LIST_FOREACH(v, &r->front->volumes, link)
+	LIST_FOREACH(v, &r->front->sandbox.volumes, link)
 	{
 		if (v->ready && strcmp(v->team, r->caller.team) == 0)
 			(void)json_array_append_new(all, volume_json(r, v, false));
@@ -172,7 +172,7 @@ void api_volume(struct req *r)
 		return;
 	l = must_alloc(sizeof *l);
 	*l = (struct look) { .r = req_ref(r), .v = volume_ref(v) };
-	(void)warden_ask(r->front->warden, OP_VOLUMES, &m, sizeof m, on_usage, l);
+	(void)warden_ask(r->front->link.warden, OP_VOLUMES, &m, sizeof m, on_usage, l);
 }
 
 static void on_resized(void *user, struct volume *v, const struct err *e)

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/rand.h"
 #include "front/account/keyring.h"
-#include "front/api/api.h"
+#include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/front.h"
@@ -66,7 +66,7 @@ static bool is_closed_address(const struct front *f, const char *host)
 	    : inet_pton(AF_INET6, host, &v6.sin6_addr) == 1                     ? (struct sockaddr *)&v6
 										: NULL;
 
-	return sa && (f->opt.webhook_allow_private ? inet_addr_never_open(sa) : inet_addr_is_private(sa));
+	return sa && (f->link.opt.webhook_allow_private ? inet_addr_never_open(sa) : inet_addr_is_private(sa));
 }
 
 static int check_url(const struct front *f, const char *url, struct err *e)
@@ -78,8 +78,8 @@ static int check_url(const struct front *f, const char *url, struct err *e)
 		return err_set(e, EINVAL, "field 'url' %s", why.text);
 	if (is_closed_address(f, u.host))
 		return err_set(e, EINVAL, "field 'url' must not lead to a private address%s",
-		    f->opt.webhook_allow_private ? " of this kind"
-						 : "; the operator can allow that (webhook_allow_private)");
+		    f->link.opt.webhook_allow_private ? " of this kind"
+						      : "; the operator can allow that (webhook_allow_private)");
 	return 0;
 }
 
@@ -142,7 +142,7 @@ static void fail(struct req *r, const struct err *e)
 
 void api_webhooks(struct req *r)
 {
-	struct webhooks *h = r->front->webhooks;
+	struct webhooks *h = r->front->record.webhooks;
 	json_t *all = json_array();
 
 	for (const struct webhook *w = webhook_next(h, r->caller.team, NULL); w; w = webhook_next(h, r->caller.team, w))
@@ -168,7 +168,7 @@ void api_webhook_add(struct req *r)
 		reply_error(r, 400, "field '%s' is required", !want.name ? "name" : !want.url ? "url" : "events");
 		return;
 	}
-	if (webhook_count(f->webhooks, r->caller.team) >= WEBHOOKS_PER_TEAM) {
+	if (webhook_count(f->record.webhooks, r->caller.team) >= WEBHOOKS_PER_TEAM) {
 		reply_error(r, 409, "the team has %d webhooks, which is as many as there may be", WEBHOOKS_PER_TEAM);
 		return;
 	}
@@ -183,7 +183,7 @@ void api_webhook_add(struct req *r)
 	w->created_ms = clock_wall_ms();
 	if (!want.secret)
 		rand_hex(made, sizeof made - 1);
-	if (webhook_add(f->webhooks, w, want.secret ? want.secret : made, &e) < 0) {
+	if (webhook_add(f->record.webhooks, w, want.secret ? want.secret : made, &e) < 0) {
 		webhook_free(w);
 		fail(r, &e);
 		return;
@@ -200,7 +200,7 @@ void api_webhook_add(struct req *r)
 /* That of the path; answers by itself and returns NULL if there is none. */
 static struct webhook *find(struct req *r)
 {
-	struct webhook *w = webhook_find(r->front->webhooks, r->caller.team, r->param);
+	struct webhook *w = webhook_find(r->front->record.webhooks, r->caller.team, r->param);
 
 	if (!w)
 		reply_error(r, 404, "webhook '%.60s' not found", r->param);
@@ -238,7 +238,7 @@ void api_webhook_set(struct req *r)
 	}
 	w->enabled = want.enabled;
 	w->events = want.events ? want.events : w->events;
-	if (webhook_set(r->front->webhooks, w, want.secret, &e) < 0) {
+	if (webhook_set(r->front->record.webhooks, w, want.secret, &e) < 0) {
 		fail(r, &e);
 		return;
 	}
@@ -254,7 +254,7 @@ void api_webhook_drop(struct req *r)
 	if (!w)
 		return;
 	log_info("webhook removed", "request=%s webhook=%s", r->id, w->id);
-	if (webhook_drop(r->front->webhooks, w, &e) < 0)
+	if (webhook_drop(r->front->record.webhooks, w, &e) < 0)
 		fail(r, &e);
 	else
 		reply_json(r, 200, json_pack("{s:s}", "id", r->param), NULL);
@@ -275,7 +275,7 @@ void api_webhook_test(struct req *r)
 	int no = event_note_test(r->front, r->caller.team, &seq);
 
 	if (no == 0)
-		no = webhooks_push_one(r->front->webhooks, w, seq, id);
+		no = webhooks_push_one(r->front->record.webhooks, w, seq, id);
 	if (no == -EDQUOT)
 		reply_error(r, 409, "too many deliveries wait for webhook '%s'", w->id);
 	else if (no < 0)
@@ -320,7 +320,7 @@ void api_webhook_deliveries(struct req *r)
 	}
 	json_t *all = json_array();
 
-	if (deliveries_each(r->front->store, w->id, limit, on_delivery, all, &e) < 0) {
+	if (deliveries_each(r->front->link.store, w->id, limit, on_delivery, all, &e) < 0) {
 		json_decref(all);
 		fail(r, &e);
 		return;

@@ -118,8 +118,8 @@ void agent_link_set(struct agent_link *l, int fd)
 {
 	hang_up(l);
 	l->fd = fd;
-	l->server = http_server_new(l->front->loop, -1, &dispatch_ops, l->front);
-	l->watch = fd_nonblock(fd, true) < 0 ? NULL : watch_new(l->front->loop, fd, WATCH_IN, on_ready, l);
+	l->server = http_server_new(l->front->link.loop, -1, &dispatch_ops, l->front);
+	l->watch = fd_nonblock(fd, true) < 0 ? NULL : watch_new(l->front->link.loop, fd, WATCH_IN, on_ready, l);
 	if (!l->watch || !l->server) {
 		log_error("no way to atoll-agent", "err=out of memory");
 		hang_up(l);
@@ -130,7 +130,7 @@ void agent_link_set(struct agent_link *l, int fd)
 
 void agent_link_tick(struct agent_link *l)
 {
-	upstream_expire(&l->idle, loop_now_ms(l->front->loop));
+	upstream_expire(&l->idle, loop_now_ms(l->front->link.loop));
 }
 
 int agent_link_connect(struct agent_link *l, bool fresh, bool *ret_reused)
@@ -157,5 +157,5 @@ int agent_link_connect(struct agent_link *l, bool fresh, bool *ret_reused)
 
 void agent_link_put(struct agent_link *l, int fd)
 {
-	upstream_put(&l->idle, fd, loop_now_ms(l->front->loop));
+	upstream_put(&l->idle, fd, loop_now_ms(l->front->link.loop));
 }

@@ -109,7 +109,7 @@ static void ask(struct certs *c, enum tls_file which, warden_fn *fn)
 {
 	struct msg_tls_file m = { .which = which };
 
-	c->asking = warden_ask(c->front->warden, OP_TLS_FILE, &m, sizeof m, fn, c);
+	c->asking = warden_ask(c->front->link.warden, OP_TLS_FILE, &m, sizeof m, fn, c);
 }
 
 static void on_cert(void *user, const struct warden_reply *re)
@@ -147,7 +147,7 @@ struct certs *certs_new(struct front *f, const uint8_t *ticket_secret)
 
 	c->front = f;
 	c->tls = tls_new(ticket_secret, true);
-	c->retry = timer_new(f->loop, on_retry, c);
+	c->retry = timer_new(f->link.loop, on_retry, c);
 	if (!c->tls || !c->retry) {
 		certs_free(c);
 		return NULL;

@@ -29,7 +29,7 @@ static void on_answer(void *user, const struct warden_reply *re)
 
 	if (re->no == EAGAIN) {
 		if (!g->timer)
-			g->timer = timer_new(g->f->loop, ask, g);
+			g->timer = timer_new(g->f->link.loop, ask, g);
 		if (g->timer) {
 			timer_arm(g->timer, AGAIN_MS);
 			return;
@@ -48,7 +48,7 @@ static void ask(void *user)
 	struct msg_name m = { 0 };
 
 	memcpy(m.name, g->name, sizeof m.name);
-	(void)warden_ask(g->f->warden, OP_FORGET, &m, sizeof m, on_answer, g);
+	(void)warden_ask(g->f->link.warden, OP_FORGET, &m, sizeof m, on_answer, g);
 }
 
 void forget_kept(struct front *f, const char *name)

@@ -97,7 +97,7 @@ static void on_late(void *user)
 
 static void send_on(struct init_call *c, int fd)
 {
-	c->call = http_call_new(c->front->loop, fd, &ops, c);
+	c->call = http_call_new(c->front->link.loop, fd, &ops, c);
 	if (!c->call) {
 		timer_arm(c->timer, 0); /* not from inside */
 		return;
@@ -127,7 +127,7 @@ struct init_call *init_call_new(struct front *f, const struct init_request *rq, 
 		.want_body = rq->want_body,
 		.fn = fn,
 		.user = user };
-	c->timer = timer_new(f->loop, on_late, c);
+	c->timer = timer_new(f->link.loop, on_late, c);
 	if (!c->timer)
 		abort(); /* as must_alloc() */
 	timer_arm(c->timer, rq->wait_ms);
@@ -141,6 +141,6 @@ struct init_call *init_call_new(struct front *f, const struct init_request *rq, 
 	if (rq->fd >= 0)
 		send_on(c, rq->fd);
 	else
-		c->connecting = warden_ask_id(f->warden, OP_CONNECT, rq->id, rq->request, on_connected, c);
+		c->connecting = warden_ask_id(f->link.warden, OP_CONNECT, rq->id, rq->request, on_connected, c);
 	return c;
 }

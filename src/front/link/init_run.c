@@ -193,7 +193,7 @@ static void on_connected(void *user, const struct warden_reply *re)
 		fail(r, re->no, re->text);
 		return;
 	}
-	r->call = http_call_new(r->front->loop, re->fd, &ops, r);
+	r->call = http_call_new(r->front->link.loop, re->fd, &ops, r);
 	if (!r->call) {
 		fail(r, ENOMEM, "out of memory");
 		return;
@@ -241,12 +241,12 @@ struct init_run *init_run_new(struct front *f, const struct run_spec *sp, const 
 		.user = user,
 	};
 	compose(r, sp);
-	r->timer = timer_new(f->loop, on_late, r);
+	r->timer = timer_new(f->link.loop, on_late, r);
 	if (r->timer && sp->wait_ms)
 		timer_arm(r->timer, sp->wait_ms);
 	if (r->out.bad && r->timer)
 		timer_arm(r->timer, 0); /* not from inside */
 	else
-		r->connecting = warden_ask_id(f->warden, OP_CONNECT, sp->id, sp->request, on_connected, r);
+		r->connecting = warden_ask_id(f->link.warden, OP_CONNECT, sp->id, sp->request, on_connected, r);
 	return r;
 }

@@ -65,8 +65,8 @@ static void watch_done(struct init_watch *w)
 	sandbox_detach(&w->link);
 	warden_cancel(w->connecting);
 	http_call_free(w->call);
-	TAILQ_REMOVE(&f->watches, w, used);
-	f->n_watches--;
+	TAILQ_REMOVE(&f->link.watches, w, used);
+	f->link.n_watches--;
 	wake(w);
 	buf_done(&w->line);
 	free(w);
@@ -204,7 +204,7 @@ static void on_error(void *user, int no)
 	}
 	http_call_free(take_ptr(&w->call)); /* an idle connection that init closed in this very moment */
 	w->reused = false;
-	w->connecting = warden_ask_id(w->sb->front->warden, OP_CONNECT, w->sb->id, "", on_connected, w);
+	w->connecting = warden_ask_id(w->sb->front->link.warden, OP_CONNECT, w->sb->id, "", on_connected, w);
 }
 
 static const struct http_call_ops ops = { .on_answer = on_answer,
@@ -224,7 +224,7 @@ static void learn_mark(struct sandbox *sb)
 	size_t pos = 0;
 
 	sb->events.known = true;
-	if (logbook_read(sb->front->logbook, str_of(sb->id), sb->team, &j, &e) < 0)
+	if (logbook_read(sb->front->record.logbook, str_of(sb->id), sb->team, &j, &e) < 0)
 		return;
 	while (journal_next(&j, &pos, room, &en)) {
 		unsigned long long at, key;
@@ -238,7 +238,7 @@ static void learn_mark(struct sandbox *sb)
 
 static void listen_on(struct init_watch *w, int fd)
 {
-	w->call = http_call_new(w->sb->front->loop, fd, &ops, w);
+	w->call = http_call_new(w->sb->front->link.loop, fd, &ops, w);
 	if (w->call)
 		http_call_head(w->call, STR_LIT("GET /atoll/events HTTP/1.1\r\nHost: init\r\n\r\n"), false, false);
 	else
@@ -280,14 +280,14 @@ static void watch_begin(struct sandbox *sb)
 
 	if (!sb->events.known)
 		learn_mark(sb);
-	if (f->n_watches >= front_max_watches(f))
-		watch_end(TAILQ_LAST(&f->watches, watch_list));
+	if (f->link.n_watches >= links_max_watches(&f->link))
+		watch_end(TAILQ_LAST(&f->link.watches, watch_list));
 	w->sb = sb;
 	w->link.broken = on_broken;
 	w->line = BUF_INIT(LINE_MAX_BYTES);
 	LIST_INIT(&w->waiters);
-	TAILQ_INSERT_HEAD(&f->watches, w, used);
-	f->n_watches++;
+	TAILQ_INSERT_HEAD(&f->link.watches, w, used);
+	f->link.n_watches++;
 	sb->watch = w;
 	sandbox_attach(sb, &w->link);
 
@@ -297,7 +297,7 @@ static void watch_begin(struct sandbox *sb)
 	if (fd >= 0)
 		listen_on(w, fd);
 	else
-		w->connecting = warden_ask_id(f->warden, OP_CONNECT, sb->id, "", on_connected, w);
+		w->connecting = warden_ask_id(f->link.warden, OP_CONNECT, sb->id, "", on_connected, w);
 }
 
 void init_watch_use(struct sandbox *sb)
@@ -308,9 +308,9 @@ void init_watch_use(struct sandbox *sb)
 		return;
 	if (!sb->watch) {
 		watch_begin(sb);
-	} else if (TAILQ_FIRST(&f->watches) != sb->watch) {
-		TAILQ_REMOVE(&f->watches, sb->watch, used);
-		TAILQ_INSERT_HEAD(&f->watches, sb->watch, used);
+	} else if (TAILQ_FIRST(&f->link.watches) != sb->watch) {
+		TAILQ_REMOVE(&f->link.watches, sb->watch, used);
+		TAILQ_INSERT_HEAD(&f->link.watches, sb->watch, used);
 	}
 }
 
@@ -345,7 +345,7 @@ void init_watch_sync(struct sandbox *sb, void (*fn)(void *user), void *user)
 	*wt = (struct waiter) { .fn = fn, .user = user };
 	LIST_INSERT_HEAD(&w->waiters, wt, link);
 	if (!w->timer)
-		w->timer = timer_new(sb->front->loop, on_late, w);
+		w->timer = timer_new(sb->front->link.loop, on_late, w);
 	if (w->timer)
 		timer_arm(w->timer, SYNC_MS);
 }

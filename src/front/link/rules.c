@@ -109,7 +109,7 @@ static int take_refused(struct rules_link *l, const char *msg, size_t n)
 	    !check_text(m.why, sizeof m.why))
 		return -EBADMSG;
 
-	struct sandbox *sb = sandbox_table_find(l->front->sandboxes, str_of(m.id));
+	struct sandbox *sb = sandbox_table_find(l->front->sandbox.table, str_of(m.id));
 
 	if (sb) {
 		sandbox_note(sb, LOG_LVL_WARN, JOURNAL_SECURITY, "connection to the outside refused", "port=%u",
@@ -194,7 +194,7 @@ static int compose(struct rules_link *l, const struct push *p, uint32_t seq, str
 		return -EIO;
 	}
 	memcpy(m.id, sb->id, sizeof m.id);
-	vault_derive(f->vault, str_of(label), m.seed);
+	vault_derive(f->link.vault, str_of(label), m.seed);
 	buf_put(out, &m, sizeof m);
 	rules_encode(r, out);
 	rules_free(r);
@@ -250,7 +250,7 @@ void rules_link_set(struct rules_link *l, int fd)
 {
 	hang_up(l);
 	l->fd = fd;
-	l->watch = fd_nonblock(fd, true) < 0 ? NULL : watch_new(l->front->loop, fd, WATCH_IN, on_ready, l);
+	l->watch = fd_nonblock(fd, true) < 0 ? NULL : watch_new(l->front->link.loop, fd, WATCH_IN, on_ready, l);
 	if (!l->watch) {
 		hang_up(l);
 		return;
@@ -271,14 +271,14 @@ static void on_late(void *user)
 
 void rules_push(struct sandbox *sb, rules_fn *fn, void *user)
 {
-	struct rules_link *l = sb->front->rules;
+	struct rules_link *l = sb->front->link.rules;
 	struct push *p = must_alloc(sizeof *p);
 
 	*p = (struct push) { .l = l,
 		.sb = sandbox_ref(sb),
 		.fn = fn,
 		.user = user,
-		.timer = timer_new(sb->front->loop, on_late, p) };
+		.timer = timer_new(sb->front->link.loop, on_late, p) };
 	if (!p->timer)
 		abort(); /* as must_alloc() */
 	timer_arm(p->timer, WAIT_MS);
@@ -288,8 +288,8 @@ void rules_push(struct sandbox *sb, rules_fn *fn, void *user)
 
 static void push_team(struct front *f, const char *team)
 {
-	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
-	    sb = sandbox_table_next(f->sandboxes, sb)) {
+	for (struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
+	    sb = sandbox_table_next(f->sandbox.table, sb)) {
 		if (sb->state != SANDBOX_STARTING && spec_has_rules(&sb->spec) &&
 		    (!team || strcmp(sb->team, team) == 0))
 			rules_push(sb, NULL, NULL);

@@ -44,12 +44,12 @@ static bool is_it(const struct sandbox *sb)
 /* The one there is, also from an earlier life of the front. */
 static struct sandbox *find(struct debug *d)
 {
-	struct sandbox *sb = *d->id ? sandbox_table_find(d->f->sandboxes, str_of(d->id)) : NULL;
+	struct sandbox *sb = *d->id ? sandbox_table_find(d->f->sandbox.table, str_of(d->id)) : NULL;
 
 	if (sb && is_it(sb))
 		return sb;
-	for (sb = sandbox_table_next(d->f->sandboxes, NULL); sb && !is_it(sb);)
-		sb = sandbox_table_next(d->f->sandboxes, sb);
+	for (sb = sandbox_table_next(d->f->sandbox.table, NULL); sb && !is_it(sb);)
+		sb = sandbox_table_next(d->f->sandbox.table, sb);
 	if (sb)
 		memcpy(d->id, sb->id, sizeof d->id);
 	return sb;
@@ -64,20 +64,20 @@ static struct sandbox *make(struct debug *d, const char *request, struct err *e)
 {
 	struct front *f = d->f;
 	autojson json_t *body = json_pack("{s:s,s:I,s:{s:b},s:{s:s}}", "templateID", TEMPLATE, "timeout",
-	    (json_int_t)f->opt.max_timeout_s, "autoResume", "enabled", 1, "metadata", "debug", "true");
+	    (json_int_t)f->link.opt.max_timeout_s, "autoResume", "enabled", 1, "metadata", "debug", "true");
 	struct sandbox *sb;
 	struct spec sp;
 
-	if (sandbox_table_count(f->sandboxes) >= f->max_sandboxes) {
-		(void)err_set(e, EDQUOT, "the server's maximum of %u sandboxes is reached", f->max_sandboxes);
+	if (sandbox_table_count(f->sandbox.table) >= f->sandbox.max_sandboxes) {
+		(void)err_set(e, EDQUOT, "the server's maximum of %u sandboxes is reached", f->sandbox.max_sandboxes);
 		return NULL;
 	}
-	const char *team = keyring_default(f->keyring)->id;
+	const char *team = keyring_default(f->account.keyring)->id;
 
 	if (spec_parse(f, team, body, SPEC_V1, &sp, e) < 0 || spec_limits(f, team, "", body, &sp, e) < 0)
 		return NULL;
 	sp.flags |= SPEC_DEBUG;
-	if (sandbox_new(f, keyring_default(f->keyring)->id, "", &sp, &sb, e) < 0)
+	if (sandbox_new(f, keyring_default(f->account.keyring)->id, "", &sp, &sb, e) < 0)
 		return NULL;
 	memcpy(d->id, sb->id, sizeof d->id);
 	sandbox_by(sb, request);
@@ -94,7 +94,7 @@ static void on_request(void *user, struct http_req *rq)
 	struct sandbox *sb;
 	struct err e;
 
-	if (d->f->stopping)
+	if (d->f->link.stopping)
 		http_close_after(rq);
 	if (!auth_is_from_here(d->f, rq)) {
 		proxy_refuse(rq, 403, STR_LIT("debug"), g->port,
@@ -125,7 +125,7 @@ static struct gate *gate_of(struct debug *d, uint16_t port)
 		if (!g->server) {
 			*g = (struct gate) { .d = d,
 				.port = port,
-				.server = http_server_new(d->f->loop, -1, &gate_ops, g) };
+				.server = http_server_new(d->f->link.loop, -1, &gate_ops, g) };
 			return g->server ? g : NULL;
 		}
 		if (g->port == port)
@@ -138,17 +138,17 @@ int debug_listen(struct front *f, uint16_t port, int fd)
 {
 	struct gate *g;
 
-	if (!f->debug) {
-		f->debug = must_alloc(sizeof *f->debug);
-		f->debug->f = f;
+	if (!f->proxy.debug) {
+		f->proxy.debug = must_alloc(sizeof *f->proxy.debug);
+		f->proxy.debug->f = f;
 	}
-	g = gate_of(f->debug, port);
+	g = gate_of(f->proxy.debug, port);
 	if (!g) {
 		fd_close(fd);
 		return -ENOMEM;
 	}
-	http_server_limit(g->server, front_max_debug_conns(f));
-	http_server_head_timeout(g->server, f->opt.head_timeout_s * 1000ull);
+	http_server_limit(g->server, links_max_debug_conns(&f->link));
+	http_server_head_timeout(g->server, f->link.opt.head_timeout_s * 1000ull);
 	return http_server_listen(g->server, fd, NULL);
 }
 
@@ -160,9 +160,9 @@ void debug_tick(struct debug *d)
 
 	if (!sb || sb->state != SANDBOX_RUNNING)
 		return;
-	half_ms = d->f->opt.max_timeout_s * 500ull;
+	half_ms = d->f->link.opt.max_timeout_s * 500ull;
 	if (sb->end_ms < clock_wall_ms() + half_ms)
-		sandbox_set_timeout(sb, d->f->opt.max_timeout_s, true);
+		sandbox_set_timeout(sb, d->f->link.opt.max_timeout_s, true);
 }
 
 void debug_stop_accepting(struct debug *d)

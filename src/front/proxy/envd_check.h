@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "front/util/options.h"
 
 /* Paths that only the front itself may ask for, however they are spelled. */
 bool envd_path_is_internal(struct str raw_path);
@@ -13,10 +14,6 @@ bool envd_path_is_internal(struct str raw_path);
 /* token: the sandbox's, "" when it has none. 0, or -EACCES with the text for a 401. */
 int envd_check(struct str method, struct str path, struct str query, struct str header_token, const char *token,
     uint64_t now_s, const char **ret_message);
-
-/* Which requests to the code interpreter of a sandbox with a token must carry it. Official clients send it with
- * /execute, and not with /contexts. */
-enum interp_token { INTERP_TOKEN_EXECUTE, INTERP_TOKEN_ALL, INTERP_TOKEN_NONE };
 
 /* -EINVAL: it is none of the words of the setting */
 int interp_token_parse(const char *word, enum interp_token *ret);

@@ -88,5 +88,5 @@ void envd_metrics(struct sandbox *sb, struct http_req *rq)
 	a->sb = sandbox_ref(sb);
 	rq->user = a;
 	rq->ops = &asking_ops;
-	a->call = warden_ask_id(sb->front->warden, OP_USAGE, sb->id, "", on_usage, a);
+	a->call = warden_ask_id(sb->front->link.warden, OP_USAGE, sb->id, "", on_usage, a);
 }

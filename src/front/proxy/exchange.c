@@ -207,7 +207,7 @@ static void send_request(struct exchange *ex, struct http_call *call)
 
 static void send_on_fd(struct exchange *ex, int fd)
 {
-	send_request(ex, http_call_new(ex->front->loop, fd, &up_ops, ex));
+	send_request(ex, http_call_new(ex->front->link.loop, fd, &up_ops, ex));
 }
 
 /* --- down: the sandbox's answer --- */
@@ -223,7 +223,7 @@ static void on_down_drain(struct http_req *rq)
 /* As of requests that are under way (proxy.c): one sandbox leaves as many to the others as it has. */
 static bool has_all_tunnels(const struct sandbox *sb)
 {
-	uint32_t most = front_max_tunnels(sb->front), all = sb->front->tunnels;
+	uint32_t most = links_max_tunnels(&sb->front->link), all = sb->front->proxy.tunnels;
 
 	return all >= most || sb->tunnels >= most - all;
 }
@@ -362,7 +362,7 @@ static void on_retry(void *user)
 static bool retry_after(struct exchange *ex, uint64_t ms)
 {
 	if (!ex->retry)
-		ex->retry = timer_new(ex->front->loop, on_retry, ex);
+		ex->retry = timer_new(ex->front->link.loop, on_retry, ex);
 	if (!ex->retry)
 		return false;
 	if (!ex->link.hooked)
@@ -385,7 +385,7 @@ static void on_secured(void *user, struct stream *s)
 
 	ex->dial_tls = NULL;
 	if (s) {
-		send_request(ex, http_call_on(ex->front->loop, s, &up_ops, ex));
+		send_request(ex, http_call_on(ex->front->link.loop, s, &up_ops, ex));
 		return;
 	}
 	drop_up(ex);
@@ -399,7 +399,7 @@ static void on_dialed(void *user, const struct dial_result *re)
 
 	ex->dial = NULL;
 	if (re->no == 0 && spec_is_https(&ex->sb->spec, ex->port)) {
-		ex->dial_tls = dial_tls_new(ex->front->loop, re->fd, on_secured, ex);
+		ex->dial_tls = dial_tls_new(ex->front->link.loop, re->fd, on_secured, ex);
 		if (!ex->dial_tls)
 			up_lost(ex);
 	} else if (re->no == 0) {
@@ -441,7 +441,7 @@ static void connect_up(struct exchange *ex)
 {
 	if (!ex->link.hooked)
 		sandbox_attach(ex->sb, &ex->link);
-	if (!proxy_port_is_ours(ex->port) && !warden_silent(ex->front->warden)) {
+	if (!proxy_port_is_ours(ex->port) && !warden_silent(ex->front->link.warden)) {
 		ex->dial = dial_new(ex->front, ex->sb->id, ex->port, ex->id, on_dialed, ex);
 		return;
 	}
@@ -450,10 +450,11 @@ static void connect_up(struct exchange *ex)
 	ex->reused = fd >= 0;
 	if (fd >= 0)
 		send_on_fd(ex, fd);
-	else if (warden_silent(ex->front->warden))
+	else if (warden_silent(ex->front->link.warden))
 		unreachable(ex);
 	else
-		ex->connecting = warden_ask_id(ex->front->warden, OP_CONNECT, ex->sb->id, ex->id, on_connected, ex);
+		ex->connecting = warden_ask_id(ex->front->link.warden, OP_CONNECT, ex->sb->id, ex->id, on_connected,
+		    ex);
 }
 
 /* --- until the sandbox runs --- */
@@ -479,7 +480,7 @@ static void wait_for(struct exchange *ex)
 /* A blocked team makes nothing run, by whatever way. */
 static bool may_resume(const struct sandbox *sb)
 {
-	const struct team *t = keyring_team(sb->front->keyring, str_of(sb->team));
+	const struct team *t = keyring_team(sb->front->account.keyring, str_of(sb->team));
 	struct quota_hit hit;
 
 	return !(t && t->blocked) && quota_check_resume(sb->front, sb->team, sb->key, &hit) == 0;
@@ -498,7 +499,7 @@ static void when_running(struct exchange *ex)
 	} else if (sb->state == SANDBOX_STARTING || sb->state == SANDBOX_RESUMING || sb->state == SANDBOX_KEEPING ||
 	    (sb->state == SANDBOX_PAUSING && wakes)) {
 		wait_for(ex);
-	} else if (sb->state == SANDBOX_PAUSED && wakes && warden_silent(ex->front->warden)) {
+	} else if (sb->state == SANDBOX_PAUSED && wakes && warden_silent(ex->front->link.warden)) {
 		unreachable(ex);
 	} else if (sb->state == SANDBOX_PAUSED && wakes && !ex->woke && may_resume(sb)) {
 		ex->woke = true;
@@ -518,7 +519,7 @@ static enum log_level level_of(int status)
 
 static void count(struct exchange *ex, bool lost)
 {
-	struct metrics *m = ex->front->metrics;
+	struct metrics *m = ex->front->account.metrics;
 	struct timed *t = &m->ports[port_kind(ex->port)];
 	uint64_t us = clock_mono_us() - ex->began_us;
 	char text[JOURNAL_TEXT_MAX + 1];
@@ -547,7 +548,7 @@ static void on_close(struct http_req *rq, bool lost)
 	count(ex, lost);
 	witness_free(ex->witness);
 	drop_up(ex);
-	ex->front->exchanges--;
+	ex->front->proxy.exchanges--;
 	ex->sb->exchanges--;
 	front_request_over(ex->front);
 	sandbox_unref(ex->sb);
@@ -575,7 +576,7 @@ static bool is_on_api(const struct front *f, const struct http_req *rq)
 	struct proxy_target t;
 
 	return proxy_route(rq->host, http_header_get(&rq->headers, "e2b-sandbox-id"),
-		   http_header_get(&rq->headers, "e2b-sandbox-port"), f->opt.domain, &t) == ROUTE_API;
+		   http_header_get(&rq->headers, "e2b-sandbox-port"), f->link.opt.domain, &t) == ROUTE_API;
 }
 
 void exchange_begin(struct sandbox *sb, struct http_req *rq, uint16_t port)
@@ -601,7 +602,7 @@ void exchange_begin(struct sandbox *sb, struct http_req *rq, uint16_t port)
 	rq->user = ex;
 	http_share(rq, &sb->share);
 	front_request_begun(ex->front);
-	ex->front->exchanges++;
+	ex->front->proxy.exchanges++;
 	sb->exchanges++;
 	http_body_want(rq, false); /* until there is somebody to send it to */
 	when_running(ex);

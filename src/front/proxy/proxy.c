@@ -13,6 +13,7 @@
 #include "front/proxy/exchange.h"
 #include "front/proxy/head.h"
 #include "front/proxy/route.h"
+#include "front/record/audit.h"
 #include "front/record/audit_acts.h"
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/table.h"
@@ -86,7 +87,7 @@ static bool may_pass_interpreter(struct sandbox *sb, struct http_req *rq)
 		return false;
 	if (*sb->traffic_token ||
 	    interp_check(rq->method, rq->path, http_header_get(&rq->headers, "x-access-token"), sb->envd_token,
-		sb->front->opt.interpreter_token, &message) == 0)
+		sb->front->link.opt.interpreter_token, &message) == 0)
 		return true;
 	note_refused(sb, rq, PORT_INTERPRETER, message);
 	proxy_envd_error(rq, 401, message);
@@ -109,7 +110,7 @@ static bool may_pass(struct sandbox *sb, struct http_req *rq, uint16_t port)
  * room. */
 static bool is_crowded(const struct sandbox *sb)
 {
-	uint32_t most = front_max_exchanges(sb->front), all = sb->front->exchanges;
+	uint32_t most = links_max_exchanges(&sb->front->link), all = sb->front->proxy.exchanges;
 
 	return all >= most || sb->exchanges >= most - all;
 }
@@ -140,7 +141,7 @@ void proxy_begin(struct front *f, struct http_req *rq, const struct proxy_target
 		return;
 	}
 
-	struct sandbox *sb = sandbox_table_find(f->sandboxes, t->id);
+	struct sandbox *sb = sandbox_table_find(f->sandbox.table, t->id);
 
 	if (!sb || sb->state == SANDBOX_STARTING)
 		proxy_not_found(rq, t->id, t->port);
@@ -154,8 +155,8 @@ bool proxy_begin_signed(struct front *f, struct http_req *rq)
 
 	if (!signed_file_parse(rq->method, rq->path, rq->query, &s))
 		return false;
-	for (struct sandbox *sb = s.signing ? sandbox_table_next(f->sandboxes, NULL) : NULL; sb;
-	    sb = sandbox_table_next(f->sandboxes, sb)) {
+	for (struct sandbox *sb = s.signing ? sandbox_table_next(f->sandbox.table, NULL) : NULL; sb;
+	    sb = sandbox_table_next(f->sandbox.table, sb)) {
 		if (sb->state != SANDBOX_STARTING && signed_file_by(&s, sb->envd_token)) {
 			proxy_pass(sb, rq, PORT_ENVD);
 			return true;

@@ -23,7 +23,7 @@ static void on_over(void *user)
 	struct tunnel *t = user;
 
 	sandbox_detach(&t->link);
-	t->sb->front->tunnels--;
+	t->sb->front->proxy.tunnels--;
 	t->sb->tunnels--;
 	sandbox_use_end(t->sb);
 	sandbox_unref(t->sb);
@@ -32,7 +32,7 @@ static void on_over(void *user)
 
 static void on_bytes(void *user, bool from_client, size_t n)
 {
-	struct metrics *m = ((struct tunnel *)user)->sb->front->metrics;
+	struct metrics *m = ((struct tunnel *)user)->sb->front->account.metrics;
 
 	*(from_client ? &m->bytes_up : &m->bytes_down) += n;
 }
@@ -54,7 +54,7 @@ void tunnel_begin(struct sandbox *sb, struct stream *client, struct str early_cl
 	struct tunnel *t = must_alloc(sizeof *t);
 
 	t->sb = sandbox_ref(sb);
-	sb->front->tunnels++;
+	sb->front->proxy.tunnels++;
 	sb->tunnels++;
 	sandbox_use_begin(sb);
 	t->link.broken = on_broken;

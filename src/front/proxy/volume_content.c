@@ -76,7 +76,7 @@ static void drop_up(struct content *c)
 	http_call_free(take_ptr(&c->call));
 	timer_free(take_ptr(&c->retry));
 	if (c->counted)
-		c->front->volume_calls--;
+		c->front->sandbox.volume_calls--;
 	c->counted = c->head_sent = false;
 }
 
@@ -167,7 +167,7 @@ static void send_request(struct content *c, int fd)
 	autobuf struct buf head = BUF_INIT(HEAD_MAX);
 
 	put_head(c, &head);
-	c->call = http_call_new(c->front->loop, fd, &up_ops, c);
+	c->call = http_call_new(c->front->link.loop, fd, &up_ops, c);
 	if (!c->call || head.bad) {
 		lost(c, 503, "internal", "out of memory");
 		return;
@@ -240,7 +240,7 @@ static void on_end(void *user)
 		fd = http_call_done(take_ptr(&c->call), &reusable);
 	drop_up(c);
 	if (fd >= 0 && reusable && !c->v->gone)
-		upstream_put(&c->v->idle, fd, loop_now_ms(c->front->loop));
+		upstream_put(&c->v->idle, fd, loop_now_ms(c->front->link.loop));
 	else
 		fd_close(fd);
 	http_end(c->rq);
@@ -278,7 +278,7 @@ static void on_retry(void *user)
 static void try_later(struct content *c)
 {
 	if (!c->retry)
-		c->retry = timer_new(c->front->loop, on_retry, c);
+		c->retry = timer_new(c->front->link.loop, on_retry, c);
 	if (!c->retry || ++c->tries > TRIES_MAX)
 		lost(c, 503, "busy", "too many volumes are in use, try again later");
 	else
@@ -295,7 +295,7 @@ static void on_connected(void *user, const struct warden_reply *re)
 		return;
 	}
 	c->counted = false;
-	c->front->volume_calls--;
+	c->front->sandbox.volume_calls--;
 	if (re->no == EBUSY) {
 		try_later(c);
 		return;
@@ -316,7 +316,7 @@ static void connect_up(struct content *c)
 		try_later(c);
 		return;
 	}
-	f->volume_calls++;
+	f->sandbox.volume_calls++;
 	c->counted = true;
 	c->reused = fd >= 0;
 	if (fd >= 0) {
@@ -325,7 +325,7 @@ static void connect_up(struct content *c)
 	}
 	memcpy(m.name, c->v->id, sizeof m.name);
 	memcpy(m.request, c->id, sizeof m.request);
-	c->connecting = warden_ask(f->warden, OP_VOLUME_CONNECT, &m, sizeof m, on_connected, c);
+	c->connecting = warden_ask(f->link.warden, OP_VOLUME_CONNECT, &m, sizeof m, on_connected, c);
 }
 
 /* --- a request ---------------------------------------------------------------------------------------------- */
@@ -357,7 +357,7 @@ static struct volume *check(struct content *c)
 	(void)str_cut(&rest, '/');
 	(void)str_cut(&rest, '/');
 	struct volume *v = volume_by_id(c->front, str_cut(&rest, '/'));
-	const struct team *t = v ? keyring_team(c->front->keyring, str_of(v->team)) : NULL;
+	const struct team *t = v ? keyring_team(c->front->account.keyring, str_of(v->team)) : NULL;
 
 	if (!str_ieq(scheme, STR_LIT("bearer")) || !bearer.p)
 		lost(c, 401, "unauthenticated", "no volume token: send it in the header Authorization, as Bearer");

@@ -35,7 +35,7 @@
 
 static uint64_t segment_bytes(const struct audit *t)
 {
-	return (uint64_t)t->front->opt.audit.segment_kb << 10;
+	return (uint64_t)t->front->link.opt.audit.segment_kb << 10;
 }
 
 void audit_flush(struct audit *t)
@@ -203,7 +203,8 @@ uint64_t audit_put(struct audit *t, const char *kind, const struct audit_who *wh
 	if (t->lost++ == 0) {
 		t->lost_since_ms = clock_wall_ms();
 		log_error("could not write the audit trail", "err=%s then='%s'", e.text,
-		    t->front->opt.audit.required ? "refusing all that would have to be recorded" : "going on without");
+		    t->front->link.opt.audit.required ? "refusing all that would have to be recorded"
+						      : "going on without");
 	}
 	t->failing = true;
 	return 0;
@@ -215,7 +216,7 @@ uint64_t audit_add(struct front *f, const char *kind, const struct audit_who *wh
 {
 	autojson json_t *own = fields;
 	autobuf struct buf text = BUF_INIT(AUDIT_FIELDS_MAX);
-	struct audit *t = f->audit;
+	struct audit *t = f->record.audit;
 
 	if (!t)
 		return 0;
@@ -233,7 +234,7 @@ uint64_t audit_add(struct front *f, const char *kind, const struct audit_who *wh
 
 static void tell_more(struct front *f, enum audit_class c)
 {
-	struct audit *t = f->audit;
+	struct audit *t = f->record.audit;
 	char since[CLOCK_RFC3339_SIZE];
 
 	if (t->classes[c].more == 0)
@@ -247,7 +248,7 @@ static void tell_more(struct front *f, enum audit_class c)
 void audit_add_limited(struct front *f, enum audit_class class, const char *kind, const struct audit_who *who,
     json_t *fields)
 {
-	struct audit *t = f->audit;
+	struct audit *t = f->record.audit;
 	uint64_t now = clock_wall_ms();
 
 	if (!t) {
@@ -318,8 +319,8 @@ int audit_event(struct front *f, struct str text, struct err *e)
 /* Of all texts there may be so much that the table is twice as large as the trail: the oldest ones make room. */
 static int keep_text(struct front *f, uint64_t seq, const char *team, struct str text, struct err *e)
 {
-	struct store *db = f->audit->db;
-	uint64_t bytes, max = (uint64_t)f->opt.audit.max_mb << 21;
+	struct store *db = f->record.audit->db;
+	uint64_t bytes, max = (uint64_t)f->link.opt.audit.max_mb << 21;
 	autobuf struct buf cut = BUF_INIT(TEXT_MAX + 64);
 
 	if (audit_db_bytes(db, &bytes, e) < 0)
@@ -343,14 +344,14 @@ void audit_text(struct front *f, uint64_t seq, const char *team, struct str text
 {
 	struct err e = ERR_INIT;
 
-	if (f->audit && f->opt.audit.full && seq && keep_text(f, seq, team, text, &e) < 0)
+	if (f->record.audit && f->link.opt.audit.full && seq && keep_text(f, seq, team, text, &e) < 0)
 		log_error("could not keep a text of the audit trail", "seq=%llu err=%s", (unsigned long long)seq,
 		    e.text);
 }
 
 bool audit_blocks(const struct front *f)
 {
-	return f->audit && f->opt.audit.required && f->audit->failing;
+	return f->record.audit && f->link.opt.audit.required && f->record.audit->failing;
 }
 
 /* --- segments --- */
@@ -395,9 +396,9 @@ static void want_next(struct audit *t)
 {
 	struct msg_audit m = { .what = AUDIT_NEXT, .n = t->segment + 1 };
 
-	if (t->asking || t->fd < 0 || t->bytes == 0 || !t->front->warden)
+	if (t->asking || t->fd < 0 || t->bytes == 0 || !t->front->link.warden)
 		return;
-	t->asking = warden_ask(t->front->warden, OP_AUDIT, &m, sizeof m, on_next, t);
+	t->asking = warden_ask(t->front->link.warden, OP_AUDIT, &m, sizeof m, on_next, t);
 }
 
 static void on_first(void *user, const struct warden_reply *re)
@@ -429,7 +430,7 @@ static void on_first(void *user, const struct warden_reply *re)
 		audit_flush(t); /* makes the files of the database that it needs later */
 	}
 	if (then)
-		then(t->front, e.no && t->front->opt.audit.required ? &e : NULL);
+		then(t->front, e.no && t->front->link.opt.audit.required ? &e : NULL);
 }
 
 static void want_first(struct audit *t)
@@ -437,12 +438,12 @@ static void want_first(struct audit *t)
 	struct msg_audit m = { .what = AUDIT_LAST };
 
 	if (!t->asking)
-		t->asking = warden_ask(t->front->warden, OP_AUDIT, &m, sizeof m, on_first, t);
+		t->asking = warden_ask(t->front->link.warden, OP_AUDIT, &m, sizeof m, on_first, t);
 }
 
 void audit_tick(struct front *f)
 {
-	struct audit *t = f->audit;
+	struct audit *t = f->record.audit;
 	uint64_t now = clock_wall_ms();
 	struct err e = ERR_INIT;
 
@@ -452,7 +453,7 @@ void audit_tick(struct front *f)
 		if (now - t->classes[c].since_ms >= CLASS_EVERY_MS)
 			tell_more(f, c);
 	}
-	if (t->fd < 0 && f->ticks % RETRY_S == 0)
+	if (t->fd < 0 && f->link.ticks % RETRY_S == 0)
 		want_first(t);
 	else if (t->lost > 0 && tell_gap(t, &e) == 0) /* nothing may come that would try it */
 		t->failing = false;
@@ -515,20 +516,20 @@ static void drop_first(struct audit *t, const struct edge *ed)
 		    hex)))
 		return;
 	t->dropping = ed->last;
-	t->asking = warden_ask(t->front->warden, OP_AUDIT, &m, sizeof m, on_dropped, t);
+	t->asking = warden_ask(t->front->link.warden, OP_AUDIT, &m, sizeof m, on_dropped, t);
 }
 
 void audit_prune(struct front *f)
 {
-	struct audit *t = f->audit;
+	struct audit *t = f->record.audit;
 	uint64_t now = clock_wall_ms();
 	struct audit_query q = { .kind = "trail.segment", .max = UINT32_MAX };
 	struct err e = ERR_INIT;
 
-	if (!t || t->fd < 0 || t->asking || !f->warden)
+	if (!t || t->fd < 0 || t->asking || !f->link.warden)
 		return;
 
-	uint64_t kept_ms = f->opt.audit.kept_s * 1000ull,
+	uint64_t kept_ms = f->link.opt.audit.kept_s * 1000ull,
 		 age_ms = kept_ms && kept_ms / 4 < SEGMENT_AGE_MS ? kept_ms / 4 : SEGMENT_AGE_MS;
 	bool is_old = t->began_ms && now > t->began_ms && now - t->began_ms > age_ms;
 
@@ -544,7 +545,8 @@ void audit_prune(struct front *f)
 	audit_flush(t);
 	if (audit_db_each(t->db, &q, on_segment_row, &ed, &e) < 0 || !ed.found)
 		return;
-	if ((kept_ms && now > ed.at_ms + kept_ms) || t->other_bytes + t->bytes > (uint64_t)f->opt.audit.max_mb << 20)
+	if ((kept_ms && now > ed.at_ms + kept_ms) ||
+	    t->other_bytes + t->bytes > (uint64_t)f->link.opt.audit.max_mb << 20)
 		drop_first(t, &ed);
 }
 
@@ -555,10 +557,10 @@ int audit_new(struct front *f, const char *state_dir, struct err *e)
 	autofree char *path = str_fmt("%s/audit.db", state_dir);
 	uint8_t key[AUDIT_KEY_SIZE];
 
-	if (!f->opt.audit.on)
+	if (!f->link.opt.audit.on)
 		return 0;
 
-	struct audit *t = f->audit = must_alloc(sizeof *t);
+	struct audit *t = f->record.audit = must_alloc(sizeof *t);
 
 	t->front = f;
 	t->fd = -1;
@@ -574,13 +576,13 @@ int audit_new(struct front *f, const char *state_dir, struct err *e)
 
 void audit_begin(struct front *f, void (*then)(struct front *f, const struct err *e))
 {
-	struct audit *t = f->audit;
+	struct audit *t = f->record.audit;
 
 	if (!t) {
 		then(f, NULL);
 		return;
 	}
-	t->timer = timer_new(f->loop, on_timer, t);
+	t->timer = timer_new(f->link.loop, on_timer, t);
 	if (!t->timer) {
 		struct err e;
 
@@ -594,13 +596,13 @@ void audit_begin(struct front *f, void (*then)(struct front *f, const struct err
 
 void audit_save(struct front *f)
 {
-	if (f->audit)
-		audit_flush(f->audit);
+	if (f->record.audit)
+		audit_flush(f->record.audit);
 }
 
 void audit_free(struct front *f)
 {
-	struct audit *t = take_ptr(&f->audit);
+	struct audit *t = take_ptr(&f->record.audit);
 
 	if (!t)
 		return;
@@ -616,20 +618,20 @@ void audit_free(struct front *f)
 
 int audit_purge(struct front *f, const char *team, int64_t *total, struct err *e)
 {
-	if (!f->audit)
+	if (!f->record.audit)
 		return 0;
-	audit_flush(f->audit);
-	return audit_db_purge_some(f->audit->db, team, PURGE_MS, total, e);
+	audit_flush(f->record.audit);
+	return audit_db_purge_some(f->record.audit->db, team, PURGE_MS, total, e);
 }
 
 struct store *audit_db(struct front *f)
 {
-	return f->audit ? f->audit->db : NULL;
+	return f->record.audit ? f->record.audit->db : NULL;
 }
 
 bool audit_counts(const struct front *f, struct audit_counts *ret)
 {
-	const struct audit *t = f->audit;
+	const struct audit *t = f->record.audit;
 
 	if (!t)
 		return false;

@@ -51,11 +51,6 @@ void audit_text(struct front *f, uint64_t seq, const char *team, struct str text
 bool audit_blocks(const struct front *f);
 
 /* The life of it. */
-struct audit_options {
-	bool on, required, full;
-	uint32_t segment_kb, max_mb, kept_s;
-};
-
 int audit_new(struct front *f, const char *state_dir, struct err *e); /* f->trail, or nothing if it is off */
 /* fetches its file; e: why not, or NULL */
 void audit_begin(struct front *f, void (*then)(struct front *f, const struct err *e));

@@ -105,7 +105,7 @@ void audit_request(struct req *r)
 {
 	struct audit_who who = who_of(r);
 
-	if (!r->front->audit || !r->route || !changes(r->route) || r->status == 401 || r->is_rate || !r->ready)
+	if (!r->front->record.audit || !r->route || !changes(r->route) || r->status == 401 || r->is_rate || !r->ready)
 		return;
 
 	const char *kind = kind_of(r->route), *target = r->param2 ? r->param2 : r->param;
@@ -141,7 +141,7 @@ void audit_auth_failed(struct req *r, const char *why)
 	char from[PEER_TEXT_SIZE];
 	json_t *fields;
 
-	if (!r->front->audit)
+	if (!r->front->record.audit)
 		return;
 	peer_text(r->http, from);
 	fields = json_pack("{s:s,s:s}", "from", from, "why", why);
@@ -154,7 +154,7 @@ void audit_rate(struct req *r)
 	struct audit_who who = who_of(r);
 	json_t *fields;
 
-	if (!r->front->audit)
+	if (!r->front->record.audit)
 		return;
 	fields = json_pack("{s:s}", "act", "rate");
 	set_route(fields, r);
@@ -166,7 +166,7 @@ void audit_door(struct sandbox *sb, const struct http_req *rq, const char *reque
 	const struct audit_who who = { request, sb->team, sb->key, sb->id, NULL };
 	char from[PEER_TEXT_SIZE];
 
-	if (!sb->front->audit)
+	if (!sb->front->record.audit)
 		return;
 	peer_text(rq, from);
 	audit_add_limited(sb->front, AUDIT_AUTH, "auth.failure", &who,
@@ -178,7 +178,7 @@ void audit_signature(struct front *f, const struct http_req *rq, const char *req
 	const struct audit_who who = { .request = request };
 	char from[PEER_TEXT_SIZE];
 
-	if (!f->audit)
+	if (!f->record.audit)
 		return;
 	peer_text(rq, from);
 	audit_add_limited(f, AUDIT_AUTH, "auth.failure", &who,
@@ -195,7 +195,7 @@ void audit_life(struct sandbox *sb, const char *kind)
 	const struct audit_who who = who_has(sb);
 	json_t *fields = NULL;
 
-	if (!sb->front->audit)
+	if (!sb->front->record.audit)
 		return;
 	if (strcmp(kind, "sandbox.started") == 0) {
 		fields = json_pack("{s:I}", "timeout_s", (json_int_t)sb->spec.timeout_s);
@@ -210,7 +210,7 @@ void audit_ended(struct sandbox *sb, const char *reason)
 	uint64_t peak = 0, now = clock_wall_ms();
 	const struct usage_sample *s;
 
-	if (!sb->front->audit)
+	if (!sb->front->record.audit)
 		return;
 	for (size_t i = 0; (s = usage_get(&sb->usage, i)); i++)
 		peak = s->mem_bytes > peak ? s->mem_bytes : peak;
@@ -250,7 +250,7 @@ void audit_egress(struct sandbox *sb, const struct fe_refused *m)
 	char ip[INET_TEXT_SIZE];
 	json_t *fields;
 
-	if (!sb->front->audit)
+	if (!sb->front->record.audit)
 		return;
 	fields = json_pack("{s:s,s:s}", "name", m->name, "why", m->why);
 	if (m->ip) {
@@ -265,7 +265,7 @@ void audit_blocked(struct sandbox *sb, const struct msg_blocked *m, const char *
 	const struct audit_who who = { NULL, sb->team, sb->key, sb->id, NULL };
 	char ip[INET_TEXT_SIZE];
 
-	if (sb->front->audit)
+	if (sb->front->record.audit)
 		audit_add_limited(sb->front, AUDIT_EGRESS, "violation.egress", &who,
 		    json_pack("{s:s,s:s,s:i,s:s}", "why", "refused by policy", "address", inet_text(m->ip, ip), "port",
 			(int)m->port, "protocol", proto));

@@ -13,7 +13,7 @@
 #include "front/account/keyring.h"
 #include "front/account/limits.h"
 #include "front/account/usage.h"
-#include "front/api/api.h"
+#include "front/api/handlers.h"
 #include "front/front.h"
 #include "front/record/webhooks.h"
 #include "front/sandbox/sandbox.h"
@@ -67,7 +67,7 @@ static void execution_id(const struct front *f, const struct subject *s, char re
 	uint8_t b[VAULT_SEED_SIZE] = { 0 };
 
 	if (label)
-		vault_derive(f->vault, str_of(label), b);
+		vault_derive(f->link.vault, str_of(label), b);
 	uuid_put(b, 4, ret);
 }
 
@@ -111,7 +111,7 @@ static int note(struct front *f, const struct subject *s, enum event_type t, uin
 		.data = buf_cstr(&text),
 	};
 
-	if (!row.data || events_add(f->store, &row, ret_seq, &e) < 0) {
+	if (!row.data || events_add(f->link.store, &row, ret_seq, &e) < 0) {
 		log_warn("could not note an event, going on", "id=%s type=%s err=%s", s->sandbox, row.type, e.text);
 		return -EIO;
 	}
@@ -144,7 +144,7 @@ void event_note(struct sandbox *sb, enum event_type t, json_t *data)
 			t == EVENT_KILLED && sb->stopped_ms ? sb->stopped_ms : at_ms));
 	sb->stopped_ms = begins ? 0 : t == EVENT_PAUSED ? at_ms : sb->stopped_ms;
 	if (note(f, &s, t, at_ms, data, &seq) == 0)
-		webhooks_push(f->webhooks, sb->team, t, seq);
+		webhooks_push(f->record.webhooks, sb->team, t, seq);
 }
 
 /* Until when it ran is known as far as it was metered. */
@@ -159,13 +159,13 @@ void event_note_lost(struct front *f, const struct sandbox_row *row, bool restar
 	if (row->state == ROW_PAUSED)
 		at_ms = row->end_ms;
 	else
-		(void)meter_last(f->store, row->id, &at_ms, &e);
+		(void)meter_last(f->link.store, row->id, &at_ms, &e);
 
 	json_t *data = json_pack("{s:s,s:o}", "kill_reason", restarted ? "host_restarted" : "lost", "execution",
 	    execution_json(row->started_us, &lim, at_ms));
 
 	if (note(f, &s, EVENT_KILLED, at_ms, data, &seq) == 0)
-		webhooks_push(f->webhooks, row->team, EVENT_KILLED, seq);
+		webhooks_push(f->record.webhooks, row->team, EVENT_KILLED, seq);
 }
 
 int event_note_test(struct front *f, const char *team, uint64_t *ret_seq)

@@ -10,7 +10,9 @@
 #include "front/account/census.h"
 #include "front/account/meter.h"
 #include "front/front.h"
+#include "front/record/audit.h"
 #include "front/record/logbook.h"
+#include "front/record/notebook.h"
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/snapshots.h"
 #include "front/sandbox/table.h"
@@ -45,11 +47,11 @@ static void prune_snapshots(struct front *f, uint64_t now_ms)
 {
 	struct snapshot *sn, *next;
 
-	for (sn = LIST_FIRST(&f->snapshots); sn; sn = next) {
+	for (sn = LIST_FIRST(&f->sandbox.snapshots); sn; sn = next) {
 		struct err e = ERR_INIT;
 
 		next = LIST_NEXT(sn, link);
-		if (!is_over(sn->created_ms, now_ms, f->opt.snapshots_kept_s))
+		if (!is_over(sn->created_ms, now_ms, f->link.opt.snapshots_kept_s))
 			continue;
 		log_info("a snapshot is too old, removing it", "snapshot=%s tag=%s", sn->template_id, sn->tag);
 		told("snapshots", snapshot_remove(f, sn, &e), &e);
@@ -60,9 +62,9 @@ static void prune_paused(struct front *f, uint64_t now_ms)
 {
 	struct sandbox *sb, *next;
 
-	for (sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = next) {
-		next = sandbox_table_next(f->sandboxes, sb);
-		if (sb->state != SANDBOX_PAUSED || !is_over(sb->end_ms, now_ms, f->opt.paused_kept_s))
+	for (sb = sandbox_table_next(f->sandbox.table, NULL); sb; sb = next) {
+		next = sandbox_table_next(f->sandbox.table, sb);
+		if (sb->state != SANDBOX_PAUSED || !is_over(sb->end_ms, now_ms, f->link.opt.paused_kept_s))
 			continue;
 		sandbox_by(sb, "");
 		sandbox_kill(sb, END_EXPIRED, "paused for too long");
@@ -77,10 +79,10 @@ static bool prune_rows(struct front *f, uint64_t now_ms, uint64_t until_ms)
 		int (*prune)(struct store *s, uint64_t before, struct err *e);
 		uint64_t before;
 	} tables[] = {
-		{ "sandboxes", sandboxes_prune, now_ms - f->opt.history_kept_s * 1000ull },
+		{ "sandboxes", sandboxes_prune, now_ms - f->link.opt.history_kept_s * 1000ull },
 		{ "meter", meter_prune, now_ms / DAY_MS - METER_KEPT_DAYS },
-		{ "deliveries", deliveries_prune, now_ms - f->opt.events_kept_s * 1000ull },
-		{ "events", events_prune, now_ms - f->opt.events_kept_s * 1000ull },
+		{ "deliveries", deliveries_prune, now_ms - f->link.opt.events_kept_s * 1000ull },
+		{ "events", events_prune, now_ms - f->link.opt.events_kept_s * 1000ull },
 	};
 	bool more = false;
 
@@ -89,7 +91,7 @@ static bool prune_rows(struct front *f, uint64_t now_ms, uint64_t until_ms)
 		int n;
 
 		do {
-			n = tables[i].prune(f->store, tables[i].before, &e);
+			n = tables[i].prune(f->link.store, tables[i].before, &e);
 			told(tables[i].what, n, &e);
 		} while (n == STORE_BATCH && clock_mono_ms() < until_ms);
 		more = more || n == STORE_BATCH;
@@ -102,14 +104,14 @@ static void prune(struct front *f)
 	uint64_t now_ms = clock_wall_ms(), until_ms = clock_mono_ms() + AT_ONCE_MS;
 	bool more = prune_rows(f, now_ms, until_ms);
 
-	f->history_more = logbook_prune(f->logbook, until_ms) || more;
+	f->record.history_more = logbook_prune(f->record.logbook, until_ms) || more;
 }
 
 void history_tick(struct front *f)
 {
-	if (f->ticks % HISTORY_EVERY_S == HISTORY_EVERY_S - 1)
+	if (f->link.ticks % HISTORY_EVERY_S == HISTORY_EVERY_S - 1)
 		history_prune(f);
-	else if (f->history_more)
+	else if (f->record.history_more)
 		prune(f);
 }
 
@@ -123,7 +125,7 @@ void history_prune(struct front *f)
 	prune(f);
 	notebook_prune(f);
 	audit_prune(f);
-	told("capacity", capacity_prune(f->store, (now_ms / DAY_MS - CAPACITY_KEPT_DAYS) * 24, &e), &e);
-	told("quota_use", quota_use_prune(f->store, now_ms / DAY_MS - QUOTA_DAYS_KEPT, &e), &e);
-	told("team_points", team_points_prune(f->store, now_ms / 1000 - CENSUS_KEPT_S, &e), &e);
+	told("capacity", capacity_prune(f->link.store, (now_ms / DAY_MS - CAPACITY_KEPT_DAYS) * 24, &e), &e);
+	told("quota_use", quota_use_prune(f->link.store, now_ms / DAY_MS - QUOTA_DAYS_KEPT, &e), &e);
+	told("team_points", team_points_prune(f->link.store, now_ms / 1000 - CENSUS_KEPT_S, &e), &e);
 }

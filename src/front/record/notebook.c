@@ -66,7 +66,7 @@ static int begin(struct notebooks *n, struct err *e)
 	if (n->open)
 		return 0;
 	if (!n->timer)
-		n->timer = timer_new(n->front->loop, on_timer, n);
+		n->timer = timer_new(n->front->link.loop, on_timer, n);
 	if (!n->timer)
 		return err_set(e, ENOMEM, "out of memory");
 	if (notebooks_begin(n->db, e) < 0)
@@ -80,18 +80,18 @@ int notebooks_new(struct front *f, const char *state_dir, struct err *e)
 {
 	autofree char *path = str_fmt("%s/notebooks.db", state_dir);
 
-	if (!f->opt.notebooks.each_mb)
+	if (!f->link.opt.notebooks.each_mb)
 		return 0;
 	if (!path)
 		return err_set(e, ENOMEM, "name the file of notebooks");
-	f->notebooks = must_alloc(sizeof *f->notebooks);
-	f->notebooks->front = f;
-	return notebooks_open(path, &f->notebooks->db, e);
+	f->record.notebooks = must_alloc(sizeof *f->record.notebooks);
+	f->record.notebooks->front = f;
+	return notebooks_open(path, &f->record.notebooks->db, e);
 }
 
 void notebooks_free(struct front *f)
 {
-	struct notebooks *n = take_ptr(&f->notebooks);
+	struct notebooks *n = take_ptr(&f->record.notebooks);
 
 	if (!n)
 		return;
@@ -104,7 +104,7 @@ void notebooks_free(struct front *f)
 
 static int add(struct notebooks *n, struct sandbox *sb, struct cell_row *c, struct err *e)
 {
-	uint64_t bytes, cells, max = (uint64_t)n->front->opt.notebooks.each_mb << 20;
+	uint64_t bytes, cells, max = (uint64_t)n->front->link.opt.notebooks.each_mb << 20;
 
 	if (begin(n, e) < 0 || notebooks_size(n->db, sb->id, &bytes, &cells, e) < 0)
 		return -e->no;
@@ -120,7 +120,7 @@ static int add(struct notebooks *n, struct sandbox *sb, struct cell_row *c, stru
 
 void notebook_add(struct sandbox *sb, struct cell_row *c)
 {
-	struct notebooks *n = sb->front->notebooks;
+	struct notebooks *n = sb->front->record.notebooks;
 	struct err e = ERR_INIT;
 
 	if (n)
@@ -129,7 +129,7 @@ void notebook_add(struct sandbox *sb, struct cell_row *c)
 
 void notebook_missed(struct sandbox *sb)
 {
-	struct notebooks *n = sb->front->notebooks;
+	struct notebooks *n = sb->front->record.notebooks;
 	struct err e = ERR_INIT;
 
 	if (n)
@@ -138,7 +138,7 @@ void notebook_missed(struct sandbox *sb)
 
 void notebook_context(struct sandbox *sb, struct str answer)
 {
-	struct notebooks *n = sb->front->notebooks;
+	struct notebooks *n = sb->front->record.notebooks;
 	autojson json_t *o = n ? json_loadb(answer.p ? answer.p : "", answer.n, 0, NULL) : NULL;
 	const char *id = json_string_value(json_object_get(o, "id")),
 		   *language = json_string_value(json_object_get(o, "language"));
@@ -150,7 +150,7 @@ void notebook_context(struct sandbox *sb, struct str answer)
 
 void notebook_end(struct sandbox *sb)
 {
-	struct notebooks *n = sb->front->notebooks;
+	struct notebooks *n = sb->front->record.notebooks;
 	struct err e = ERR_INIT;
 
 	if (n)
@@ -167,7 +167,7 @@ static void on_live(void *user, const char *sandbox)
 {
 	struct lost *l = user;
 
-	if (sandbox_table_find(l->front->sandboxes, str_of(sandbox)))
+	if (sandbox_table_find(l->front->sandbox.table, str_of(sandbox)))
 		return;
 	l->ids = must_grow(l->ids, (l->n + 1) * sizeof *l->ids);
 	(void)str_copy(l->ids[l->n++], ID_SIZE, str_of(sandbox));
@@ -175,7 +175,7 @@ static void on_live(void *user, const char *sandbox)
 
 void notebook_end_lost(struct front *f)
 {
-	struct notebooks *n = f->notebooks;
+	struct notebooks *n = f->record.notebooks;
 	struct lost l = { .front = f };
 	struct err e = ERR_INIT;
 
@@ -203,29 +203,29 @@ static void forget(void *user)
 
 void notebook_prune(struct front *f)
 {
-	struct notebooks *n = f->notebooks;
+	struct notebooks *n = f->record.notebooks;
 	uint64_t bytes = 0;
 	struct err e = ERR_INIT;
 
 	if (!n)
 		return;
 	save(n);
-	told(n, notebooks_drop_ended(n->db, clock_wall_ms() - f->opt.notebooks.kept_s * 1000ull, &e), &e);
-	for (int i = 0;
-	    i < DROPS_MAX && notebooks_bytes(n->db, &bytes, &e) == 0 && bytes > (uint64_t)f->opt.notebooks.max_mb << 20;
+	told(n, notebooks_drop_ended(n->db, clock_wall_ms() - f->link.opt.notebooks.kept_s * 1000ull, &e), &e);
+	for (int i = 0; i < DROPS_MAX && notebooks_bytes(n->db, &bytes, &e) == 0 &&
+	    bytes > (uint64_t)f->link.opt.notebooks.max_mb << 20;
 	    i++) {
 		if (notebooks_drop_oldest(n->db, &e) <= 0)
 			break;
 	}
 	if (!n->forgetting)
-		n->forgetting = timer_new(f->loop, forget, n);
+		n->forgetting = timer_new(f->link.loop, forget, n);
 	if (n->forgetting)
 		timer_arm(n->forgetting, 0);
 }
 
 int notebook_purge(struct front *f, const char *team, int64_t *ret, struct err *e)
 {
-	struct notebooks *n = f->notebooks;
+	struct notebooks *n = f->record.notebooks;
 
 	*ret = 0;
 	if (!n)
@@ -239,19 +239,19 @@ int notebook_purge(struct front *f, const char *team, int64_t *ret, struct err *
 
 int notebook_purge_more(struct front *f, struct err *e)
 {
-	if (!f->notebooks)
+	if (!f->record.notebooks)
 		return 0;
-	save(f->notebooks);
-	return notebooks_forget_some(f->notebooks->db, FORGET_MS, e);
+	save(f->record.notebooks);
+	return notebooks_forget_some(f->record.notebooks->db, FORGET_MS, e);
 }
 
 void notebook_save(struct front *f)
 {
-	if (f->notebooks)
-		save(f->notebooks);
+	if (f->record.notebooks)
+		save(f->record.notebooks);
 }
 
 struct store *notebook_db(struct front *f)
 {
-	return f->notebooks ? f->notebooks->db : NULL;
+	return f->record.notebooks ? f->record.notebooks->db : NULL;
 }

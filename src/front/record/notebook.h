@@ -19,10 +19,6 @@ struct store;
 
 #define NOTEBOOK_CELL_MAX (4u * 1024 * 1024) /* bytes of output that are kept of one */
 
-struct notebook_options {
-	uint32_t each_mb, max_mb, kept_s; /* each_mb 0: none are kept */
-};
-
 /* Without f->notebooks all of these do nothing. */
 int notebooks_new(struct front *f, const char *state_dir, struct err *e);
 void notebooks_free(struct front *f);

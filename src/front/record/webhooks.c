@@ -168,7 +168,7 @@ static int save(struct webhooks *h, struct webhook *w, const char *secret, bool 
 	if (secret && label) {
 		buf_done(&w->sealed);
 		w->sealed = BUF_INIT(WEBHOOK_SECRET_MAX + 64);
-		vault_seal(h->front->vault, str_of(label), str_of(secret), &w->sealed);
+		vault_seal(h->front->link.vault, str_of(label), str_of(secret), &w->sealed);
 	}
 	put_events(w, &events);
 
@@ -186,7 +186,7 @@ static int save(struct webhooks *h, struct webhook *w, const char *secret, bool 
 
 	if (!label || w->sealed.bad || !row.events)
 		return err_set(e, ENOMEM, "seal the secret of a webhook");
-	return is_new ? webhooks_add(h->front->store, &row, e) : webhooks_set(h->front->store, &row, e);
+	return is_new ? webhooks_add(h->front->link.store, &row, e) : webhooks_set(h->front->link.store, &row, e);
 }
 
 int webhook_add(struct webhooks *h, struct webhook *w, const char *secret, struct err *e)
@@ -208,7 +208,7 @@ int webhook_set(struct webhooks *h, struct webhook *w, const char *secret, struc
 
 int webhook_drop(struct webhooks *h, struct webhook *w, struct err *e)
 {
-	if (webhooks_drop(h->front->store, w->id, e) < 0)
+	if (webhooks_drop(h->front->link.store, w->id, e) < 0)
 		return -e->no;
 	remove_one(h, w);
 	return 0;
@@ -248,14 +248,14 @@ int webhooks_load(struct webhooks *h, struct err *e)
 {
 	struct webhook *w;
 
-	h->timer = timer_new(h->front->loop, on_due, h);
+	h->timer = timer_new(h->front->link.loop, on_due, h);
 	if (!h->timer)
 		return err_set(e, ENOMEM, "make a timer");
-	if (webhooks_each(h->front->store, on_row, h, e) < 0)
+	if (webhooks_each(h->front->link.store, on_row, h, e) < 0)
 		return -e->no;
 	TAILQ_FOREACH(w, &h->all, link)
 	{
-		if (deliveries_waiting(h->front->store, w->id, &w->waiting, e) < 0)
+		if (deliveries_waiting(h->front->link.store, w->id, &w->waiting, e) < 0)
 			return -e->no;
 	}
 	return 0;
@@ -268,13 +268,13 @@ int webhooks_push_one(struct webhooks *h, struct webhook *w, uint64_t event_seq,
 	struct err e;
 
 	if (w->waiting >= WEBHOOK_WAITING_MAX) {
-		if (h->front->metrics->webhooks_dropped++ % 1000 == 0)
+		if (h->front->account.metrics->webhooks_dropped++ % 1000 == 0)
 			log_warn("too much waits for a webhook, not queueing more", "webhook=%s waiting=%llu", w->id,
 			    (unsigned long long)w->waiting);
 		return -EDQUOT;
 	}
 	uuid_make(ret_id);
-	if (deliveries_add(h->front->store, ret_id, w->id, event_seq, clock_wall_ms(), &e) < 0) {
+	if (deliveries_add(h->front->link.store, ret_id, w->id, event_seq, clock_wall_ms(), &e) < 0) {
 		log_warn("could not queue a delivery, going on", "webhook=%s err=%s", w->id, e.text);
 		return -EIO;
 	}
@@ -313,10 +313,10 @@ static void give_up(struct webhooks *h, struct webhook *w, const struct delivery
 		.error = why };
 	struct err e;
 
-	if (deliveries_set(h->front->store, &to, &e) < 0)
+	if (deliveries_set(h->front->link.store, &to, &e) < 0)
 		log_warn("could not note what became of a delivery", "webhook=%s err=%s", w->id, e.text);
 	w->waiting--;
-	h->front->metrics->webhooks_failed++;
+	h->front->account.metrics->webhooks_failed++;
 }
 
 static void send_one(void *user, const struct delivery_row *d)
@@ -329,12 +329,12 @@ static void send_one(void *user, const struct delivery_row *d)
 	autofree char *label = label_of(w);
 	autojson json_t *event = d->event.id ? event_json(&d->event) : NULL;
 	struct hk_job m = { .head = { HK_VERSION, HK_JOB, 0 },
-		.timeout_ms = h->front->opt.webhook_timeout_s * 1000,
+		.timeout_ms = h->front->link.opt.webhook_timeout_s * 1000,
 		.attempt = d->attempts + 1 };
 
 	json_put(&body, event);
 	if (!event || body.bad || !label ||
-	    vault_unseal(h->front->vault, str_of(label), buf_view(&w->sealed), &secret) < 0) {
+	    vault_unseal(h->front->link.vault, str_of(label), buf_view(&w->sealed), &secret) < 0) {
 		s->hopeless = true;
 		w->row = d->seq;
 		w->attempts = d->attempts;
@@ -377,7 +377,7 @@ static bool send_next(struct webhooks *h, struct webhook *w)
 {
 	struct sending s = { .h = h, .w = w };
 	struct err e;
-	int r = deliveries_next(h->front->store, w->id, send_one, &s, &e);
+	int r = deliveries_next(h->front->link.store, w->id, send_one, &s, &e);
 
 	if (r == 0)
 		w->waiting = 0;
@@ -416,7 +416,7 @@ static void give_back(struct webhooks *h)
 
 static void finish(struct webhooks *h, struct webhook *w, const struct hk_done *d)
 {
-	const struct front_options *o = &h->front->opt;
+	const struct front_options *o = &h->front->link.opt;
 	bool tried = d->outcome != HK_LOST || d->head.seq == 0; /* else atoll-webhooks had no room for it */
 	struct delivery_row to = { .seq = w->row,
 		.attempts = w->attempts + tried,
@@ -444,12 +444,12 @@ static void finish(struct webhooks *h, struct webhook *w, const struct hk_done *
 
 		w->next_mono_ms = clock_mono_ms() + (asked > ms ? asked : ms);
 	}
-	h->front->metrics->webhooks_tried[d->outcome]++;
-	h->front->metrics->webhooks_failed += to.state == DELIVERY_FAILED;
+	h->front->account.metrics->webhooks_tried[d->outcome]++;
+	h->front->account.metrics->webhooks_failed += to.state == DELIVERY_FAILED;
 	log_at(d->outcome == HK_OK ? LOG_LVL_DEBUG : LOG_LVL_INFO, "webhook called",
 	    "webhook=%s outcome=%s status=%u attempt=%u ms=%u%s", w->id, hk_outcome_name(d->outcome), d->status,
 	    to.attempts, d->took_ms, to.state == DELIVERY_FAILED ? " given-up" : "");
-	if (deliveries_set(h->front->store, &to, &e) < 0)
+	if (deliveries_set(h->front->link.store, &to, &e) < 0)
 		log_warn("could not note what became of a delivery, it may be sent again", "webhook=%s err=%s", w->id,
 		    e.text);
 }
@@ -506,7 +506,7 @@ void webhooks_link(struct webhooks *h, int fd)
 {
 	hang_up(h);
 	h->fd = fd;
-	h->watch = fd_nonblock(fd, true) < 0 ? NULL : watch_new(h->front->loop, fd, WATCH_IN, on_ready, h);
+	h->watch = fd_nonblock(fd, true) < 0 ? NULL : watch_new(h->front->link.loop, fd, WATCH_IN, on_ready, h);
 	if (!h->watch)
 		hang_up(h);
 	else

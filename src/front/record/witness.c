@@ -109,7 +109,9 @@ struct witness *witness_new(struct sandbox *sb, const struct http_req *rq, uint1
 	const struct act *act = find_act(rq, port);
 
 	/* What is run is counted also when nothing is recorded. */
-	if (!act || (!sb->front->audit && !sb->front->notebooks && act->how != HOW_CODE && act->how != HOW_COMMAND))
+	if (!act ||
+	    (!sb->front->record.audit && !sb->front->record.notebooks && act->how != HOW_CODE &&
+		act->how != HOW_COMMAND))
 		return NULL;
 
 	struct witness *w = must_alloc(sizeof *w);
@@ -142,11 +144,11 @@ struct witness *witness_new(struct sandbox *sb, const struct http_req *rq, uint1
 /* How much of the memory for all exchanges is ours. False: there is no more, and it stays as it was. */
 static bool hold(struct witness *w, size_t n)
 {
-	uint64_t others = w->sb->front->witnessed - w->held;
+	uint64_t others = w->sb->front->record.witnessed - w->held;
 
 	if (n > w->held && others + n > HELD_MAX)
 		return false;
-	w->sb->front->witnessed = others + n;
+	w->sb->front->record.witnessed = others + n;
 	w->held = n;
 	return true;
 }
@@ -168,8 +170,8 @@ void witness_free(struct witness *w)
 /* Its answer tells the language of the context. */
 static bool is_context(const struct witness *w)
 {
-	return w->sb->front->notebooks && w->act->port == PORT_INTERPRETER && w->act->how == HOW_RPC && !w->path &&
-	    str_is(str_of(w->act->method), "POST");
+	return w->sb->front->record.notebooks && w->act->port == PORT_INTERPRETER && w->act->how == HOW_RPC &&
+	    !w->path && str_is(str_of(w->act->method), "POST");
 }
 
 bool witness_reads_body(const struct witness *w)
@@ -280,7 +282,7 @@ static json_t *cell_of(const json_t *o)
 /* What one call was given may be shown by a later one. */
 static void learn(struct witness *w, const json_t *envs)
 {
-	if (!w->sb->front->notebooks && !w->sb->front->opt.audit.full)
+	if (!w->sb->front->record.notebooks && !w->sb->front->link.opt.audit.full)
 		return;
 	veil_learn(&w->sb->secrets, w->sb->spec.env_vars);
 	veil_learn(&w->sb->secrets, envs);
@@ -313,7 +315,7 @@ static void begin_code(struct witness *w)
 	set_word(fields, "context", ctx);
 	learn(w, json_object_get(o, "env_vars"));
 	keep_text(w, record(w, "code.run", fields), text);
-	if (w->sb->front->notebooks && json_is_string(code))
+	if (w->sb->front->record.notebooks && json_is_string(code))
 		w->code = cell_of(o);
 }
 
@@ -536,7 +538,7 @@ void witness_data(struct witness *w, struct str data)
 {
 	if (!w)
 		return;
-	if (w->sb->front->notebooks && (w->act->how == HOW_CODE || is_context(w)))
+	if (w->sb->front->record.notebooks && (w->act->how == HOW_CODE || is_context(w)))
 		keep_answer(w, data);
 	if (w->over)
 		return;
@@ -588,7 +590,7 @@ static void keep_cell(struct witness *w, const char *outcome)
 
 static void count(const struct witness *w, enum execution_kind k, const char *outcome)
 {
-	execution_count(w->sb->front->metrics, k, execution_outcome_of(outcome), clock_mono_us() - w->began_us);
+	execution_count(w->sb->front->account.metrics, k, execution_outcome_of(outcome), clock_mono_us() - w->began_us);
 }
 
 static void end_code(struct witness *w, enum witness_end how)
@@ -596,7 +598,7 @@ static void end_code(struct witness *w, enum witness_end how)
 	keep_cell(w, code_outcome(w, how));
 	count(w, EXECUTION_CODE, code_outcome(w, how));
 	if (w->cell.error[0])
-		execution_error(w->sb->front->metrics, execution_class_of(str_of(w->cell.error)));
+		execution_error(w->sb->front->account.metrics, execution_class_of(str_of(w->cell.error)));
 
 	json_t *fields = json_pack("{s:s,s:I,s:I,s:I,s:I}", "outcome", code_outcome(w, how), "ms",
 	    (json_int_t)((clock_mono_us() - w->began_us) / 1000), "output_bytes", (json_int_t)w->cell.bytes, "results",
@@ -621,7 +623,7 @@ static void end_command(struct witness *w, enum witness_end how)
 
 	count(w, EXECUTION_COMMAND, !ran ? outcome : w->process.exit_code == 0 ? "ok" : "error");
 	if (ran && w->process.exit_code != 0)
-		execution_error(w->sb->front->metrics, w->process.exit_code < 0 ? ERROR_SIGNAL : ERROR_STATUS);
+		execution_error(w->sb->front->account.metrics, w->process.exit_code < 0 ? ERROR_SIGNAL : ERROR_STATUS);
 
 	if (w->process.ended)
 		(void)json_object_set_new(fields, "exit_code", json_integer((json_int_t)w->process.exit_code));

@@ -31,13 +31,13 @@ static int find_named(const struct front *f, const char *team, const struct snap
 	struct team *t;
 
 	if (!ref->namespace[0])
-		return templates_by_name(f->store, team, ref->name, ret, e);
+		return templates_by_name(f->link.store, team, ref->name, ret, e);
 	snapshot_namespace(f, team, own);
-	if (strcmp(own, ref->namespace) == 0 && templates_by_name(f->store, team, ref->name, ret, e) == 0)
+	if (strcmp(own, ref->namespace) == 0 && templates_by_name(f->link.store, team, ref->name, ret, e) == 0)
 		return 0;
-	for (t = keyring_next_team(f->keyring, NULL); t; t = keyring_next_team(f->keyring, t)) {
+	for (t = keyring_next_team(f->account.keyring, NULL); t; t = keyring_next_team(f->account.keyring, t)) {
 		snapshot_namespace(f, t->id, own);
-		if (strcmp(own, ref->namespace) == 0 && templates_by_name(f->store, t->id, ref->name, ret, e) == 0)
+		if (strcmp(own, ref->namespace) == 0 && templates_by_name(f->link.store, t->id, ref->name, ret, e) == 0)
 			return 0;
 	}
 	return -ENOENT;
@@ -51,7 +51,7 @@ int catalog_row(const struct front *f, const char *team, struct str text, struct
 	if (snapshot_ref_parse(text, &ref, e) < 0)
 		return -e->no;
 	if (find_named(f, team, &ref, ret, e) < 0 &&
-	    (ref.namespace[0] || templates_by_id(f->store, ref.name, ret, e) < 0))
+	    (ref.namespace[0] || templates_by_id(f->link.store, ref.name, ret, e) < 0))
 		return not_found(text, e);
 	if (ret_ref)
 		*ret_ref = ref;
@@ -86,13 +86,13 @@ int catalog_build(const struct front *f, const struct template_row *row, const s
 	struct tag_row tag;
 
 	if (is_build_id(ref->tag)) { /* no tag has that form */
-		if (builds_find(f->store, ref->tag, ret, e) < 0 || strcmp(ret->template_id, row->id) != 0)
+		if (builds_find(f->link.store, ref->tag, ret, e) < 0 || strcmp(ret->template_id, row->id) != 0)
 			return err_set(e, ENOENT, "build '%s' does not exist for template '%s'", ref->tag, row->name);
-	} else if (tags_find(f->store, row->id, ref->tag, &tag, e) < 0) {
+	} else if (tags_find(f->link.store, row->id, ref->tag, &tag, e) < 0) {
 		return ref->has_tag
 		    ? err_set(e, ENOENT, "tag '%s' does not exist for template '%s'", ref->tag, row->name)
 		    : err_set(e, ENOENT, "template '%s' has no build that is ready", row->name);
-	} else if (builds_find(f->store, tag.build, ret, e) < 0) {
+	} else if (builds_find(f->link.store, tag.build, ret, e) < 0) {
 		return err_set(e, ENOENT, "template '%s' has no build that is ready", row->name);
 	}
 	if (strcmp(ret->status, "ready") != 0)
@@ -133,9 +133,9 @@ int catalog_find(const struct front *f, const char *team, struct str text, struc
 
 	if (catalog_row(f, team, text, &row, &ref, e) == 0)
 		return take_build(f, &row, &ref, ret, e);
-	if (templates_find(&f->templates, text, &tp, e) < 0)
+	if (templates_find(&f->sandbox.templates, text, &tp, e) < 0)
 		return str_is(text, MCP_TEMPLATE) ? not_found(text, e) : -e->no;
-	*ret = (struct catalog_entry) { .tpl = *tp, .limits = f->defaults };
+	*ret = (struct catalog_entry) { .tpl = *tp, .limits = f->account.defaults };
 	return 0;
 }
 

@@ -75,7 +75,7 @@ static void on_thawed(void *user, const struct warden_reply *re)
 
 static void thaw(struct keep *k)
 {
-	(void)warden_ask_id(k->sb->front->warden, OP_THAW, k->sb->id, k->sb->request, on_thawed, k);
+	(void)warden_ask_id(k->sb->front->link.warden, OP_THAW, k->sb->id, k->sb->request, on_thawed, k);
 }
 
 static void fail(struct keep *k, const struct warden_reply *re)
@@ -124,7 +124,7 @@ static void ask_keep(struct keep *k, enum msg_type op, warden_fn *fn)
 	memcpy(m.request, k->sb->request, sizeof m.request);
 	if (op == OP_CHECKPOINT)
 		m.flags = KEEP_THAW | (k->brief ? KEEP_BRIEF : 0);
-	(void)warden_ask(k->sb->front->warden, op, &m, sizeof m, fn, k);
+	(void)warden_ask(k->sb->front->link.warden, op, &m, sizeof m, fn, k);
 }
 
 static void on_disk(void *user, const struct warden_reply *re)
@@ -137,7 +137,8 @@ static void on_disk(void *user, const struct warden_reply *re)
 		return;
 	if (re->no)
 		fail(k, re);
-	else if (k->memory == KEEP_MEMORY_NEEDED || (k->memory == KEEP_MEMORY_IF && k->sb->front->can_checkpoint))
+	else if (k->memory == KEEP_MEMORY_NEEDED ||
+	    (k->memory == KEEP_MEMORY_IF && k->sb->front->sandbox.can_checkpoint))
 		ask_keep(k, OP_CHECKPOINT, on_memory);
 	else
 		thaw(k);
@@ -164,7 +165,7 @@ static void on_quiet(void *user, const struct init_result *re)
 
 	(void)re;
 	if (!is_over(k))
-		(void)warden_ask_id(k->sb->front->warden, OP_FREEZE, k->sb->id, k->sb->request, on_frozen, k);
+		(void)warden_ask_id(k->sb->front->link.warden, OP_FREEZE, k->sb->id, k->sb->request, on_frozen, k);
 }
 
 static void begin(struct keep *k)

@@ -71,19 +71,19 @@ uint64_t memory_left_bytes(const struct memory *m)
 /* Of what all sandboxes together may have. */
 static bool share_is_short(const struct front *f)
 {
-	uint64_t total = f->opt.mem_total_mb * 1024ull * 1024;
+	uint64_t total = f->link.opt.mem_total_mb * 1024ull * 1024;
 
-	return total && f->memory.used_bytes > total - total / KEPT_PART;
+	return total && f->sandbox.memory.used_bytes > total - total / KEPT_PART;
 }
 
 void memory_tick(struct front *f)
 {
-	bool is_short = host_is_short(&f->memory) || share_is_short(f);
+	bool is_short = host_is_short(&f->sandbox.memory) || share_is_short(f);
 
-	if (is_short != f->memory.is_short)
+	if (is_short != f->sandbox.memory.is_short)
 		log_info(is_short ? "memory is short" : "memory is not short any more", "sandboxes=%zu",
-		    sandbox_table_count(f->sandboxes));
-	f->memory.is_short = is_short;
+		    sandbox_table_count(f->sandbox.table));
+	f->sandbox.memory.is_short = is_short;
 	if (is_short)
 		sandbox_give_back(f);
 }

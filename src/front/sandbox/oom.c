@@ -30,7 +30,7 @@ void sandbox_oom(struct sandbox *sb, uint32_t kills)
 	char body[80];
 
 	sb->oom_kills = kills;
-	sb->front->metrics->oom_kills += more;
+	sb->front->account.metrics->oom_kills += more;
 	log_info("memory limit reached", "id=%s kills=%u limit_mb=%llu", sb->id, kills, limit_mb);
 	sandbox_note(sb, LOG_LVL_WARN, JOURNAL_LIFECYCLE, "memory limit reached, a process was killed",
 	    "error=MEMORY_LIMIT kills=%u limit_mb=%llu", kills, limit_mb);

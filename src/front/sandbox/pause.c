@@ -94,13 +94,13 @@ static void pause_failed(struct sandbox *sb, int no, const char *text)
 	log_warn("could not pause, running on", "id=%s err=%s", sb->id, text);
 	sandbox_note_life(sb, LOG_LVL_ERROR, "sandbox could not be paused");
 	kept_clear(sb);
-	(void)warden_ask_id(sb->front->warden, OP_THAW, sb->id, sb->request, on_thawed_again, sb);
+	(void)warden_ask_id(sb->front->link.warden, OP_THAW, sb->id, sb->request, on_thawed_again, sb);
 }
 
 void sandbox_run_on(struct sandbox *sb)
 {
 	assert(sb->state == SANDBOX_PAUSING);
-	(void)warden_ask_id(sb->front->warden, OP_THAW, sb->id, "", on_thawed_again, sandbox_ref(sb));
+	(void)warden_ask_id(sb->front->link.warden, OP_THAW, sb->id, "", on_thawed_again, sandbox_ref(sb));
 }
 
 /* EV_EXITED tells the end; an error, that there is none to wait for. */
@@ -130,7 +130,7 @@ static void disk_done(struct sandbox *sb)
 		return;
 	}
 	if (!sb->keeps_memory) {
-		(void)warden_ask_id(sb->front->warden, OP_KILL, sb->id, sb->request, on_let_go, sb);
+		(void)warden_ask_id(sb->front->link.warden, OP_KILL, sb->id, sb->request, on_let_go, sb);
 		return;
 	}
 	paused(sb);
@@ -161,7 +161,7 @@ static void ask_keep(struct sandbox *sb, enum msg_type op, warden_fn *fn)
 	memcpy(m.id, sb->id, sizeof m.id);
 	memcpy(m.name, sb->kept.name, sizeof m.name);
 	memcpy(m.request, sb->request, sizeof m.request);
-	(void)warden_ask(sb->front->warden, op, &m, sizeof m, fn, sb);
+	(void)warden_ask(sb->front->link.warden, op, &m, sizeof m, fn, sb);
 }
 
 static void on_frozen(void *user, const struct warden_reply *re)
@@ -189,7 +189,7 @@ static void on_quiet(void *user, const struct init_result *re)
 	if (re->no == ETIMEDOUT)
 		log_warn("init does not close its connections, going on", "id=%s", sb->id);
 	if (sb->state == SANDBOX_PAUSING)
-		(void)warden_ask_id(sb->front->warden, OP_FREEZE, sb->id, sb->request, on_frozen, sb);
+		(void)warden_ask_id(sb->front->link.warden, OP_FREEZE, sb->id, sb->request, on_frozen, sb);
 	else
 		sandbox_unref(sb);
 }
@@ -209,7 +209,7 @@ void sandbox_pause(struct sandbox *sb, bool memory)
 	sb->keeps_memory = memory;
 	sandbox_set_state(sb, SANDBOX_PAUSING); /* closes ours */
 	sandbox_ref(sb);
-	if (memory && sb->front->can_checkpoint)
+	if (memory && sb->front->sandbox.can_checkpoint)
 		(void)init_call_new(sb->front, &rq, on_quiet, sb);
 	else
 		on_quiet(sb, &(struct init_result) { .fd = -1 });
@@ -221,7 +221,7 @@ static void on_memory_kept(void *user, const struct warden_reply *re)
 {
 	struct sandbox *sb = user;
 
-	sb->front->checkpoints--;
+	sb->front->sandbox.checkpoints--;
 	if (re->no && sb->state == SANDBOX_PAUSED && sb->live) {
 		log_warn("the memory of a paused sandbox is not kept on disk", "id=%s err=%s", sb->id, re->text);
 		sandbox_note(sb, LOG_LVL_WARN, JOURNAL_LIFECYCLE,
@@ -245,16 +245,17 @@ void sandbox_pause_tick(struct sandbox *sb)
 {
 	struct front *f = sb->front;
 
-	if (sb->state != SANDBOX_PAUSED || !sb->live || sb->kept.what != KEPT_DISK || !f->can_checkpoint ||
-	    f->checkpoints >= CHECKPOINTS_MAX || sb->kept.tries >= TRIES_MAX)
+	if (sb->state != SANDBOX_PAUSED || !sb->live || sb->kept.what != KEPT_DISK || !f->sandbox.can_checkpoint ||
+	    f->sandbox.checkpoints >= CHECKPOINTS_MAX || sb->kept.tries >= TRIES_MAX)
 		return;
 	uint64_t now = clock_wall_ms();
 
-	if (now < sb->kept.next_try_ms || (!f->hurries && now < sb->end_ms + f->opt.checkpoint_after_s * 1000ull))
+	if (now < sb->kept.next_try_ms ||
+	    (!f->sandbox.hurries && now < sb->end_ms + f->link.opt.checkpoint_after_s * 1000ull))
 		return;
 	sb->kept.tries++;
 	sb->kept.next_try_ms = UINT64_MAX; /* until this one is answered */
-	f->checkpoints++;
+	f->sandbox.checkpoints++;
 	ask_keep(sandbox_ref(sb), OP_CHECKPOINT, on_memory_kept);
 }
 
@@ -263,12 +264,12 @@ void sandbox_pause_tick(struct sandbox *sb)
  * for, 'd' when there is not. */
 int sandbox_hurry_open(struct front *f, struct err *e)
 {
-	autofree char *path = str_fmt("%s/" SANDBOX_HURRY, f->opt.state_dir);
+	autofree char *path = str_fmt("%s/" SANDBOX_HURRY, f->link.opt.state_dir);
 
 	if (!path)
 		return err_set(e, ENOMEM, "out of memory");
-	f->hurry_fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-	return f->hurry_fd < 0 ? err_sys(e, "open '%s'", path) : 0;
+	f->sandbox.hurry_fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	return f->sandbox.hurry_fd < 0 ? err_sys(e, "open '%s'", path) : 0;
 }
 
 void sandbox_hurry_look(struct front *f)
@@ -276,9 +277,10 @@ void sandbox_hurry_look(struct front *f)
 	struct stat st;
 	char word = '\0';
 
-	if (fstat(f->hurry_fd, &st) == 0 && st.st_size > 0 && pread(f->hurry_fd, &word, 1, st.st_size - 1) < 0)
+	if (fstat(f->sandbox.hurry_fd, &st) == 0 && st.st_size > 0 &&
+	    pread(f->sandbox.hurry_fd, &word, 1, st.st_size - 1) < 0)
 		word = '\0';
-	f->hurries = word == 'r' || word == 'w';
+	f->sandbox.hurries = word == 'r' || word == 'w';
 }
 
 static bool will_be_written(const struct sandbox *sb)
@@ -291,14 +293,14 @@ static bool will_be_written(const struct sandbox *sb)
 /* One that was tried as often as it can be is not waited for: whoever asked sees in the store that it is not there. */
 void sandbox_hurry_done(struct front *f)
 {
-	bool works = f->checkpoints > 0;
+	bool works = f->sandbox.checkpoints > 0;
 
-	if (!f->hurries)
+	if (!f->sandbox.hurries)
 		return;
-	for (const struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); f->can_checkpoint && sb && !works;
-	    sb = sandbox_table_next(f->sandboxes, sb))
+	for (const struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL);
+	    f->sandbox.can_checkpoint && sb && !works; sb = sandbox_table_next(f->sandbox.table, sb))
 		works = will_be_written(sb);
-	if (write(f->hurry_fd, works ? "w" : "d", 1) != 1)
+	if (write(f->sandbox.hurry_fd, works ? "w" : "d", 1) != 1)
 		log_warn("could not tell how far memory is written", "file=" SANDBOX_HURRY " err=%m");
 }
 
@@ -322,8 +324,8 @@ void sandbox_give_back(struct front *f)
 {
 	struct sandbox *best = NULL;
 
-	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
-	    sb = sandbox_table_next(f->sandboxes, sb)) {
+	for (struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
+	    sb = sandbox_table_next(f->sandbox.table, sb)) {
 		if (sb->evicted)
 			return;
 		if (sb->state == SANDBOX_PAUSED && sb->live && has(sb, KEPT_MEMORY) && !has(sb, KEPT_NO_RAM) &&
@@ -336,7 +338,7 @@ void sandbox_give_back(struct front *f)
 	sandbox_by(best, "");
 	sandbox_note(best, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "paused sandbox left the memory, it is on disk",
 	    "bytes=%llu", (unsigned long long)sandbox_memory(best));
-	(void)warden_ask_id(f->warden, OP_KILL, best->id, "", on_evicted, sandbox_ref(best));
+	(void)warden_ask_id(f->link.warden, OP_KILL, best->id, "", on_evicted, sandbox_ref(best));
 }
 
 /* --- resume ------------------------------------------------------------------------------------------------- */
@@ -392,7 +394,7 @@ static void on_told(void *user, const struct init_result *re)
 		if (fd >= 0)
 			sandbox_idle_put(sb, take_fd(&fd));
 	} else if (sb->state == SANDBOX_RESUMING) {
-		(void)warden_ask_id(sb->front->warden, OP_KILL, sb->id, sb->request, ignore_reply, NULL);
+		(void)warden_ask_id(sb->front->link.warden, OP_KILL, sb->id, sb->request, ignore_reply, NULL);
 		resume_failed(sb, re->no ? re->no : EPROTO, re->no ? re->text : "it refused its settings");
 	}
 	fd_close(fd);
@@ -424,7 +426,7 @@ static bool begin_later(struct sandbox *sb)
 		return false;
 	struct later *l = must_alloc(sizeof *l);
 
-	l->timer = timer_new(sb->front->loop, on_later, l);
+	l->timer = timer_new(sb->front->link.loop, on_later, l);
 	if (!l->timer) {
 		free(l);
 		return false;
@@ -487,12 +489,12 @@ static void on_ended(void *user, const struct warden_reply *re)
 static void end_first(struct sandbox *sb)
 {
 	sb->ends_first = true;
-	(void)warden_ask_id(sb->front->warden, OP_KILL, sb->id, sb->request, on_ended, sandbox_ref(sb));
+	(void)warden_ask_id(sb->front->link.warden, OP_KILL, sb->id, sb->request, on_ended, sandbox_ref(sb));
 }
 
 void sandbox_resume(struct sandbox *sb, uint32_t timeout_s, bool memory)
 {
-	struct warden_link *w = sb->front->warden;
+	struct warden_link *w = sb->front->link.warden;
 	bool gives_up = !memory && has(sb, KEPT_DISK) && !has(sb, KEPT_NO_RAM);
 	struct err e;
 

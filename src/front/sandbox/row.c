@@ -57,7 +57,7 @@ static const char *network_text(const struct sandbox *sb, struct buf *out)
 	if (!network || !spec_network_secret(network))
 		return to_text(network, out);
 	json_put(&plain, network);
-	vault_seal(sb->front->vault, str_of(label ? label : ""), buf_view(&plain), &sealed);
+	vault_seal(sb->front->link.vault, str_of(label ? label : ""), buf_view(&plain), &sealed);
 	buf_z(out, SEAL_MARK);
 	base64_encode(out, buf_view(&sealed), false);
 	if (plain.p)
@@ -75,7 +75,7 @@ static int load_network(const struct sandbox *sb, const char *text, json_t **ret
 	if (!text || strncmp(text, SEAL_MARK, strlen(SEAL_MARK)) != 0)
 		return load_object(text, ret);
 	if (!label || base64_decode(str_of(text + strlen(SEAL_MARK)), &sealed) < 0 ||
-	    vault_unseal(sb->front->vault, str_of(label), buf_view(&sealed), &plain) < 0)
+	    vault_unseal(sb->front->link.vault, str_of(label), buf_view(&sealed), &plain) < 0)
 		return -EINVAL;
 	int r = load_object(buf_cstr(&plain), ret);
 
@@ -149,7 +149,7 @@ int row_add(struct sandbox *sb, enum row_state state, struct err *e)
 
 	if (metadata.bad || env.bad || network.bad)
 		return err_set(e, E2BIG, "metadata, envVars or network is too large");
-	if (sandboxes_add(sb->front->store, &row, e) < 0)
+	if (sandboxes_add(sb->front->link.store, &row, e) < 0)
 		return -e->no;
 	sb->noted = true;
 	return 0;
@@ -223,7 +223,7 @@ int row_try(struct sandbox *sb, enum row_state state, struct err *e)
 		.sent_bytes = sb->sent_before,
 	};
 
-	sb->row_lags = sandboxes_set(sb->front->store, &row, e) < 0;
+	sb->row_lags = sandboxes_set(sb->front->link.store, &row, e) < 0;
 	return sb->row_lags ? -e->no : 0;
 }
 
@@ -240,7 +240,7 @@ void row_set_limits(const struct sandbox *sb)
 	struct row_limits l = row_limits(&sb->spec.limits);
 	struct err e;
 
-	if (sandboxes_set_limits(sb->front->store, sb->id, &l, &e) < 0)
+	if (sandboxes_set_limits(sb->front->link.store, sb->id, &l, &e) < 0)
 		complain(sb, &e);
 }
 
@@ -257,7 +257,7 @@ void row_set_network(const struct sandbox *sb)
 	autobuf struct buf network = BUF_INIT(JSON_MAX);
 	struct err e;
 
-	if (sandboxes_set_network(sb->front->store, sb->id, sb->spec.flags, network_text(sb, &network), &e) < 0)
+	if (sandboxes_set_network(sb->front->link.store, sb->id, sb->spec.flags, network_text(sb, &network), &e) < 0)
 		complain(sb, &e);
 }
 
@@ -270,7 +270,7 @@ void row_note_active(struct sandbox *sb)
 	if (active_ms == sb->noted_active_ms)
 		return;
 	sb->noted_active_ms = active_ms;
-	if (sandboxes_set_active(sb->front->store, sb->id, active_ms, &e) < 0)
+	if (sandboxes_set_active(sb->front->link.store, sb->id, active_ms, &e) < 0)
 		complain(sb, &e);
 }
 
@@ -288,15 +288,15 @@ void row_end_id(struct front *f, const char *id, const char *reason)
 	uint64_t now_ms = clock_wall_ms();
 	struct err e;
 
-	if (sandboxes_end(f->store, id, now_ms, reason, &e) == 0)
+	if (sandboxes_end(f->link.store, id, now_ms, reason, &e) == 0)
 		return;
 	log_warn("could not write the end of a sandbox, trying again", "id=%s err=%s", id, e.text);
 	struct row_ends *re = must_alloc(sizeof *re);
 
-	*re = (struct row_ends) { .next = f->row_ends, .ended_ms = now_ms };
+	*re = (struct row_ends) { .next = f->sandbox.row_ends, .ended_ms = now_ms };
 	(void)str_copy(re->id, sizeof re->id, str_of(id));
 	(void)str_copy(re->reason, sizeof re->reason, str_of(reason));
-	f->row_ends = re;
+	f->sandbox.row_ends = re;
 }
 
 void row_end(const struct sandbox *sb, const char *reason)
@@ -308,11 +308,11 @@ void row_end(const struct sandbox *sb, const char *reason)
 /* Only when no end of a sandbox waits to be written that an earlier start of the host has taken. */
 static int record_host(struct front *f, struct err *e)
 {
-	if (!f->host[0] || f->row_ends)
+	if (!f->sandbox.host[0] || f->sandbox.row_ends)
 		return 0;
-	if (host_set_boot_id(f->store, f->host, e) < 0)
+	if (host_set_boot_id(f->link.store, f->sandbox.host, e) < 0)
 		return -e->no;
-	f->host[0] = '\0';
+	f->sandbox.host[0] = '\0';
 	return 0;
 }
 
@@ -320,7 +320,7 @@ void rows_are_of(struct front *f, const char *boot_id)
 {
 	struct err e;
 
-	(void)str_copy(f->host, sizeof f->host, str_of(boot_id));
+	(void)str_copy(f->sandbox.host, sizeof f->sandbox.host, str_of(boot_id));
 	if (record_host(f, &e) < 0)
 		log_warn("could not write which start of the host this is, trying again", "err=%s", e.text);
 }
@@ -329,16 +329,16 @@ void rows_tick(struct front *f)
 {
 	struct err e;
 
-	for (struct row_ends *re; (re = f->row_ends);) {
-		if (sandboxes_end(f->store, re->id, re->ended_ms, re->reason, &e) < 0)
+	for (struct row_ends *re; (re = f->sandbox.row_ends);) {
+		if (sandboxes_end(f->link.store, re->id, re->ended_ms, re->reason, &e) < 0)
 			return; /* nor will the others work */
-		f->row_ends = re->next;
+		f->sandbox.row_ends = re->next;
 		free(re);
 	}
 	if (record_host(f, &e) < 0)
 		return;
-	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
-	    sb = sandbox_table_next(f->sandboxes, sb)) {
+	for (struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
+	    sb = sandbox_table_next(f->sandbox.table, sb)) {
 		bool settled = sb->state == SANDBOX_RUNNING || sb->state == SANDBOX_PAUSED;
 
 		if (sb->row_lags && settled &&
@@ -349,8 +349,8 @@ void rows_tick(struct front *f)
 
 void rows_free(struct front *f)
 {
-	for (struct row_ends *re; (re = f->row_ends);) {
-		f->row_ends = re->next;
+	for (struct row_ends *re; (re = f->sandbox.row_ends);) {
+		f->sandbox.row_ends = re->next;
 		free(re);
 	}
 }

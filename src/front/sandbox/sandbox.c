@@ -16,12 +16,13 @@
 #include "front/account/census.h"
 #include "front/account/meter.h"
 #include "front/account/quota.h"
-#include "front/api/api.h"
+#include "front/api/handlers.h"
 #include "front/front.h"
 #include "front/link/warden_link.h"
 #include "front/record/audit_acts.h"
 #include "front/record/events.h"
 #include "front/record/logbook.h"
+#include "front/record/notebook.h"
 #include "front/sandbox/impl.h"
 #include "front/sandbox/row.h"
 #include "front/sandbox/table.h"
@@ -73,7 +74,7 @@ struct sandbox *sandbox_ref(struct sandbox *sb)
 
 static void idle_close_all(struct sandbox *sb)
 {
-	sb->front->idle -= (uint32_t)sb->warm_pool.n;
+	sb->front->link.idle -= (uint32_t)sb->warm_pool.n;
 	upstream_close_all(&sb->warm_pool);
 }
 
@@ -82,7 +83,7 @@ int sandbox_idle_take(struct sandbox *sb)
 	size_t before = sb->warm_pool.n;
 	int fd = upstream_take(&sb->warm_pool);
 
-	sb->front->idle -= (uint32_t)(before - sb->warm_pool.n);
+	sb->front->link.idle -= (uint32_t)(before - sb->warm_pool.n);
 	return fd;
 }
 
@@ -90,20 +91,20 @@ void sandbox_idle_put(struct sandbox *sb, int fd)
 {
 	size_t before = sb->warm_pool.n;
 
-	if (sb->state != SANDBOX_RUNNING || sb->front->idle >= front_max_idle(sb->front)) {
+	if (sb->state != SANDBOX_RUNNING || sb->front->link.idle >= links_max_idle(&sb->front->link)) {
 		fd_close(fd);
 		return;
 	}
-	upstream_put(&sb->warm_pool, fd, loop_now_ms(sb->front->loop));
-	sb->front->idle += (uint32_t)(sb->warm_pool.n - before);
+	upstream_put(&sb->warm_pool, fd, loop_now_ms(sb->front->link.loop));
+	sb->front->link.idle += (uint32_t)(sb->warm_pool.n - before);
 }
 
 void sandbox_idle_tick(struct sandbox *sb)
 {
 	size_t before = sb->warm_pool.n;
 
-	upstream_expire(&sb->warm_pool, loop_now_ms(sb->front->loop));
-	sb->front->idle -= (uint32_t)(before - sb->warm_pool.n);
+	upstream_expire(&sb->warm_pool, loop_now_ms(sb->front->link.loop));
+	sb->front->link.idle -= (uint32_t)(before - sb->warm_pool.n);
 }
 
 void sandbox_unref(struct sandbox *sb)
@@ -174,7 +175,7 @@ void sandbox_note_entry(struct sandbox *sb, struct journal_entry *en)
 		en->at_ms = sb->noted_ms;
 	sb->noted_ms = en->at_ms;
 	if (!sb->log)
-		sb->log = logbook_open(sb->front->logbook, sb->id, sb->team, true);
+		sb->log = logbook_open(sb->front->record.logbook, sb->id, sb->team, true);
 	logbook_add(sb->log, en);
 }
 
@@ -247,7 +248,7 @@ static void arm_expiry(struct sandbox *sb)
 {
 	uint64_t now = clock_wall_ms();
 
-	expiry_set(sb->front->expiry, &sb->expiry, clock_mono_ms() + (sb->end_ms > now ? sb->end_ms - now : 0));
+	expiry_set(sb->front->sandbox.expiry, &sb->expiry, clock_mono_ms() + (sb->end_ms > now ? sb->end_ms - now : 0));
 }
 
 /* It runs, as far as the report of usage goes. */
@@ -288,7 +289,7 @@ void sandbox_set_state(struct sandbox *sb, enum sandbox_state to)
 	if (!counts(from) && counts(to))
 		meter_start(sb);
 	if ((from == SANDBOX_RUNNING) != (to == SANDBOX_RUNNING))
-		census_running(sb->front->census, sb->team, to == SANDBOX_RUNNING ? 1 : -1);
+		census_running(sb->front->account.census, sb->team, to == SANDBOX_RUNNING ? 1 : -1);
 	if (to == SANDBOX_RUNNING && (from == SANDBOX_STARTING || from == SANDBOX_RESUMING))
 		audit_life(sb, from == SANDBOX_STARTING ? "sandbox.started" : "sandbox.resumed");
 	if (to == SANDBOX_PAUSED && from == SANDBOX_PAUSING)
@@ -296,11 +297,11 @@ void sandbox_set_state(struct sandbox *sb, enum sandbox_state to)
 	if (to == SANDBOX_RUNNING)
 		arm_expiry(sb);
 	else
-		expiry_clear(sb->front->expiry, &sb->expiry);
+		expiry_clear(sb->front->sandbox.expiry, &sb->expiry);
 	if (!(BIT(from) & OVER) && (BIT(to) & OVER)) {
 		if (from != SANDBOX_STARTING) /* of such a one no word comes */
 			quota_leaves(sb);
-		sandbox_table_drop(sb->front->sandboxes, sb);
+		sandbox_table_drop(sb->front->sandbox.table, sb);
 		sandbox_unref(sb);            /* the table's */
 		if (from == SANDBOX_STARTING) /* nobody knows its id */
 			logbook_drop(take_ptr(&sb->log));
@@ -326,9 +327,9 @@ void sandbox_was_kept(struct sandbox *sb)
 
 uint64_t sandbox_latest_end(const struct sandbox *sb, uint64_t end_ms)
 {
-	uint64_t most = sb->started_us / 1000 + sb->front->opt.max_lifetime_s * 1000ull;
+	uint64_t most = sb->started_us / 1000 + sb->front->link.opt.max_lifetime_s * 1000ull;
 
-	return sb->front->opt.max_lifetime_s && end_ms > most ? most : end_ms;
+	return sb->front->link.opt.max_lifetime_s && end_ms > most ? most : end_ms;
 }
 
 static struct sandbox *sandbox_alloc(struct front *f)
@@ -341,7 +342,7 @@ static struct sandbox *sandbox_alloc(struct front *f)
 	sb->live = true;
 	LIST_INIT(&sb->waiters);
 	LIST_INIT(&sb->links);
-	share_init(&sb->share, f->loop);
+	share_init(&sb->share, f->link.loop);
 	usage_init(&sb->usage, clock_mono_ms());
 	return sb;
 }
@@ -351,7 +352,7 @@ void sandbox_make_id(const struct front *f, char id[ID_SIZE])
 	do {
 		id[0] = 'i';
 		rand_label(id + 1, 19);
-	} while (sandbox_table_find(f->sandboxes, str_of(id)));
+	} while (sandbox_table_find(f->sandbox.table, str_of(id)));
 }
 
 int sandbox_new(struct front *f, const char *team, const char *key, struct spec *sp, struct sandbox **ret,
@@ -360,7 +361,7 @@ int sandbox_new(struct front *f, const char *team, const char *key, struct spec 
 	struct sandbox *sb = sandbox_alloc(f);
 	struct warm_pool_gift gift;
 
-	sb->pooled = warm_pool_take(f->warm_pool, sp, &gift);
+	sb->pooled = warm_pool_take(f->sandbox.warm_pool, sp, &gift);
 	if (sb->pooled) {
 		memcpy(sb->id, gift.id, sizeof sb->id);
 		sb->warm_fd = gift.fd;
@@ -386,7 +387,7 @@ int sandbox_new(struct front *f, const char *team, const char *key, struct spec 
 		sandbox_unref(sb);
 		return err_wrap(e, "record the sandbox");
 	}
-	sandbox_table_put(f->sandboxes, sb);
+	sandbox_table_put(f->sandbox.table, sb);
 	*ret = sb;
 	return 0;
 }
@@ -411,8 +412,8 @@ struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, 
 		sb->end_ms = clock_wall_ms() + sb->spec.timeout_s * 1000ull;
 		row_save(sb);
 	}
-	sandbox_table_put(f->sandboxes, sb);
-	sb->log = logbook_open(f->logbook, sb->id, sb->team, false);
+	sandbox_table_put(f->sandbox.table, sb);
+	sb->log = logbook_open(f->record.logbook, sb->id, sb->team, false);
 	meter_load(sb);
 	if (is_freed) /* it was paused until about now */
 		meter_start(sb);
@@ -421,7 +422,7 @@ struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, 
 	if (is_caught)
 		sandbox_run_on(sb);
 	if (!frozen) {
-		census_running(f->census, sb->team, 1);
+		census_running(f->account.census, sb->team, 1);
 		arm_expiry(sb);
 	}
 	return sb;
@@ -439,8 +440,8 @@ void sandbox_started(struct sandbox *sb)
 		sandbox_kill(sb, END_FAILED, "start failed");
 		return;
 	}
-	sb->front->metrics->starts_ok++;
-	census_started(sb->front->census, sb->team);
+	sb->front->account.metrics->starts_ok++;
+	census_started(sb->front->account.census, sb->team);
 	sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "sandbox created", "template=%s timeout_s=%u request=%s",
 	    sb->spec.tpl.name, sb->spec.timeout_s, sb->request);
 	sandbox_ref(sb);
@@ -461,11 +462,11 @@ void sandbox_start_afresh(struct sandbox *sb)
 	struct front *f = sb->front;
 
 	/* in case that it lives */
-	(void)warden_ask_id(f->warden, OP_KILL, sb->id, sb->request, ignore_reply, NULL);
-	warm_pool_taken(f->warm_pool, &sb->spec, false);
-	sandbox_table_drop(f->sandboxes, sb);
+	(void)warden_ask_id(f->link.warden, OP_KILL, sb->id, sb->request, ignore_reply, NULL);
+	warm_pool_taken(f->sandbox.warm_pool, &sb->spec, false);
+	sandbox_table_drop(f->sandbox.table, sb);
 	sandbox_make_id(f, sb->id);
-	sandbox_table_put(f->sandboxes, sb);
+	sandbox_table_put(f->sandbox.table, sb);
 	sb->pooled = false;
 	sb->usage.last_cpu_ns = sb->paid.cpu_ns = 0;
 	if (row_add(sb, ROW_STARTING, &sb->fail) < 0) {
@@ -500,7 +501,7 @@ static void on_killed(void *user, const struct warden_reply *re)
 	if (re->no && re->no != ENOENT && ++sb->kill_tries < KILL_TRIES) {
 		log_warn("could not kill, trying again", "id=%s err=%s", sb->id, re->text);
 		if (!sb->retry)
-			sb->retry = timer_new(sb->front->loop, ask_kill, sb);
+			sb->retry = timer_new(sb->front->link.loop, ask_kill, sb);
 		if (sb->retry) {
 			timer_arm(sb->retry, KILL_RETRY_MS); /* keeps the reference */
 			return;
@@ -518,15 +519,15 @@ static void ask_kill(void *user)
 {
 	struct sandbox *sb = user;
 
-	(void)warden_ask_id(sb->front->warden, OP_KILL, sb->id, sb->request, on_killed, sb);
+	(void)warden_ask_id(sb->front->link.warden, OP_KILL, sb->id, sb->request, on_killed, sb);
 }
 
 static void count_end(struct sandbox *sb, enum end_reason why)
 {
 	sb->end_why = why;
-	sb->front->metrics->ends[why]++;
+	sb->front->account.metrics->ends[why]++;
 	if (sb->state == SANDBOX_STARTING)
-		sb->front->metrics->starts_failed++;
+		sb->front->account.metrics->starts_failed++;
 }
 
 void sandbox_kill(struct sandbox *sb, enum end_reason why, const char *reason)
@@ -562,8 +563,8 @@ void sandbox_forget(struct sandbox *sb)
 {
 	row_note_active(sb);
 	meter_stop(sb);
-	expiry_clear(sb->front->expiry, &sb->expiry);
-	sandbox_table_drop(sb->front->sandboxes, sb);
+	expiry_clear(sb->front->sandbox.expiry, &sb->expiry);
+	sandbox_table_drop(sb->front->sandbox.table, sb);
 	break_links(sb);
 	sandbox_unref(sb);
 }
@@ -574,7 +575,7 @@ void sandbox_expired(struct expiry_entry *en)
 
 	sandbox_by(sb, "");
 	if ((sb->spec.flags & SPEC_AUTO_PAUSE) && sb->being_kept)
-		expiry_set(sb->front->expiry, en, clock_mono_ms() + KEPT_FIRST_MS);
+		expiry_set(sb->front->sandbox.expiry, en, clock_mono_ms() + KEPT_FIRST_MS);
 	else if (sb->spec.flags & SPEC_AUTO_PAUSE)
 		sandbox_pause(sb, !(sb->spec.flags & SPEC_PAUSE_DISK));
 	else

@@ -67,7 +67,7 @@ void snapshot_build_id(const struct snapshot *sn, char ret[TPL_BUILD_SIZE])
 
 void snapshot_namespace(const struct front *f, const char *team, char ret[TEMPLATE_NAME_SIZE])
 {
-	const struct team *t = keyring_team(f->keyring, str_of(team));
+	const struct team *t = keyring_team(f->account.keyring, str_of(team));
 	size_t n = 0;
 
 	for (const char *p = t ? t->name : team; *p && n < TEMPLATE_NAME_SIZE - 1; p++)
@@ -95,7 +95,7 @@ struct snapshot *snapshot_find(const struct front *f, const char *team, const st
 	struct snapshot *sn;
 
 	exact.has_tag = true; /* none given means the default one */
-	LIST_FOREACH(sn, &f->snapshots, link)
+	LIST_FOREACH(sn, &f->sandbox.snapshots, link)
 	{
 		if (strcmp(sn->team, team) == 0 && snapshot_matches(f, sn, &exact))
 			return sn;
@@ -125,7 +125,7 @@ void snapshot_place(const struct front *f, struct snapshot *sn)
 {
 	const struct snapshot *other;
 
-	LIST_FOREACH(other, &f->snapshots, link)
+	LIST_FOREACH(other, &f->sandbox.snapshots, link)
 	{
 		if (sn->alias[0] && strcmp(other->team, sn->team) == 0 && strcmp(other->alias, sn->alias) == 0) {
 			memcpy(sn->template_id, other->template_id, sizeof sn->template_id);
@@ -156,7 +156,7 @@ static int write_row(struct front *f, const struct snapshot *sn, struct err *e)
 		.volumes = sn->volumes,
 	};
 
-	return snapshots_put(f->store, &row, e);
+	return snapshots_put(f->link.store, &row, e);
 }
 
 int snapshot_add(struct front *f, struct snapshot *sn, struct err *e)
@@ -167,7 +167,7 @@ int snapshot_add(struct front *f, struct snapshot *sn, struct err *e)
 		snapshot_free(sn);
 		return -e->no;
 	}
-	LIST_FOREACH(old, &f->snapshots, link)
+	LIST_FOREACH(old, &f->sandbox.snapshots, link)
 	{
 		if (strcmp(old->template_id, sn->template_id) != 0 || strcmp(old->tag, sn->tag) != 0)
 			continue;
@@ -176,13 +176,13 @@ int snapshot_add(struct front *f, struct snapshot *sn, struct err *e)
 		snapshot_free(old);
 		break;
 	}
-	LIST_INSERT_HEAD(&f->snapshots, sn, link);
+	LIST_INSERT_HEAD(&f->sandbox.snapshots, sn, link);
 	return 0;
 }
 
 int snapshot_remove(struct front *f, struct snapshot *sn, struct err *e)
 {
-	if (snapshots_drop(f->store, sn->template_id, sn->tag, e) < 0)
+	if (snapshots_drop(f->link.store, sn->template_id, sn->tag, e) < 0)
 		return -e->no;
 	forget_kept(f, sn->kept);
 	LIST_REMOVE(sn, link);
@@ -220,7 +220,7 @@ static int on_row(void *user, const struct snapshot_row *r)
 		snapshot_free(sn);
 		return 0;
 	}
-	LIST_INSERT_HEAD(&l->f->snapshots, sn, link);
+	LIST_INSERT_HEAD(&l->f->sandbox.snapshots, sn, link);
 	return 0;
 }
 
@@ -229,14 +229,14 @@ int snapshots_load(struct front *f, bool (*is_kept)(void *user, const char *name
 {
 	struct load l = { f, is_kept, user };
 
-	return snapshots_each(f->store, on_row, &l, e);
+	return snapshots_each(f->link.store, on_row, &l, e);
 }
 
 void snapshots_free(struct front *f)
 {
 	struct snapshot *sn;
 
-	while ((sn = LIST_FIRST(&f->snapshots))) {
+	while ((sn = LIST_FIRST(&f->sandbox.snapshots))) {
 		LIST_REMOVE(sn, link);
 		snapshot_free(sn);
 	}

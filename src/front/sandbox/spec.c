@@ -133,9 +133,9 @@ static int parse_timeout(const struct front *f, const json_t *body, enum spec_ve
 	int64_t s = ver == SPEC_V1 ? TIMEOUT_V1_S : TIMEOUT_V2_S;
 	bool given;
 
-	if (field_int(body, "timeout", 1, f->opt.max_timeout_s, &s, &given, e) < 0)
+	if (field_int(body, "timeout", 1, f->link.opt.max_timeout_s, &s, &given, e) < 0)
 		return -e->no;
-	sp->timeout_s = (uint32_t)(s < f->opt.max_timeout_s ? s : f->opt.max_timeout_s);
+	sp->timeout_s = (uint32_t)(s < f->link.opt.max_timeout_s ? s : f->link.opt.max_timeout_s);
 	return 0;
 }
 
@@ -228,7 +228,7 @@ int spec_limits(const struct front *f, const char *team, const char *key, const 
 int spec_parse(const struct front *f, const char *team, const json_t *body, enum spec_version ver, struct spec *ret,
     struct err *e)
 {
-	struct spec sp = { .limits = f->defaults, .flags = ver == SPEC_V2 ? SPEC_SECURE : 0 };
+	struct spec sp = { .limits = f->account.defaults, .flags = ver == SPEC_V2 ? SPEC_SECURE : 0 };
 
 	if ((ver == SPEC_V1 && flag(body, "secure", SPEC_SECURE, &sp.flags, e) < 0) ||
 	    parse_timeout(f, body, ver, &sp, e) < 0 || parse_pausing(body, &sp, e) < 0 ||

@@ -51,7 +51,7 @@ static void on_start_cmd(void *user, int no, const char *text)
 {
 	struct sandbox *sb = user;
 
-	sb->front->starts--;
+	sb->front->sandbox.starts--;
 	if (no)
 		give_up(sb, no, text);
 	else if (sb->state == SANDBOX_STARTING)
@@ -64,15 +64,15 @@ static void on_told(void *user, const struct init_result *re)
 	struct sandbox *sb = user;
 	int fd = re->fd;
 
-	sb->front->starts--;
+	sb->front->sandbox.starts--;
 	if (re->no || (re->status != 200 && re->status != 204)) {
 		start_failed(sb, re);
 	} else if (sb->state == SANDBOX_STARTING && !sb->pooled && (sb->spec.from_what & KEPT_START)) {
-		sb->front->starts++;
+		sb->front->sandbox.starts++;
 		(void)start_cmd_run(sb->front, sb->id, on_start_cmd, sandbox_ref(sb));
 	} else if (sb->state == SANDBOX_STARTING) {
 		if (sb->pooled)
-			warm_pool_taken(sb->front->warm_pool, &sb->spec, true);
+			warm_pool_taken(sb->front->sandbox.warm_pool, &sb->spec, true);
 		sb->pooled = false;
 		sandbox_started(sb);
 		if (fd >= 0)
@@ -86,7 +86,7 @@ void sandbox_put_settings(const struct front *f, const char *id, const struct te
     const char *ca, struct buf *out)
 {
 	autojson json_t *j = json_pack("{s:s,s:s,s:s,s:b}", "sandboxId", id, "templateId", tpl->id, "defaultUser",
-	    DEFAULT_USER, "textFromStdout", (int)f->opt.text_from_stdout);
+	    DEFAULT_USER, "textFromStdout", (int)f->link.opt.text_from_stdout);
 
 	(void)json_object_set_new(j, "envVars", env_vars ? json_incref(env_vars) : json_object());
 	if (ca && *ca)
@@ -165,7 +165,7 @@ static void on_made(void *user, const struct warden_reply *re)
 		sandbox_exited(sb, END_FAILED, "start failed");
 	}
 	if (sandbox_gone(sb)) {
-		sb->front->starts--;
+		sb->front->sandbox.starts--;
 		sandbox_unref(sb);
 		return;
 	}
@@ -189,19 +189,19 @@ void sandbox_ask_start(struct sandbox *sb, uint32_t flags, const char from[ID_SI
 	buf_str(&msg, buf_view(&mounts));
 	if (msg.bad || mounts.bad)
 		abort(); /* as warden_compose() */
-	(void)warden_ask(sb->front->warden, OP_START, msg.p, msg.n, fn, user);
+	(void)warden_ask(sb->front->link.warden, OP_START, msg.p, msg.n, fn, user);
 }
 
 void sandbox_start(struct sandbox *sb)
 {
-	sb->front->starts++;
+	sb->front->sandbox.starts++;
 	sandbox_ref(sb);
 	if (sb->pooled) {
 		log_info("taken from the pool", "id=%s template=%s request=%s", sb->id, sb->spec.tpl.name, sb->request);
 		sandbox_tell(sb, POOLED_WAIT_MS, on_told, sb);
 		return;
 	}
-	warm_pool_make_room(sb->front->warm_pool);
+	warm_pool_make_room(sb->front->sandbox.warm_pool);
 	uint32_t how = !sb->spec.from[0] ? 0 : sb->spec.from_what & KEPT_MEMORY ? START_RESTORE : START_KEPT;
 
 	sandbox_ask_start(sb, how, sb->spec.from, on_made, sb);

@@ -8,7 +8,7 @@
 
 struct init_build *start_cmd_run(struct front *f, const char *id, init_build_fn *fn, void *user)
 {
-	uint32_t wait_s = f->opt.ready_timeout_s < WAIT_MAX_S ? f->opt.ready_timeout_s : WAIT_MAX_S;
+	uint32_t wait_s = f->link.opt.ready_timeout_s < WAIT_MAX_S ? f->link.opt.ready_timeout_s : WAIT_MAX_S;
 
 	return init_build_new(f, id, json_pack("[s,o]", "start", json_sprintf("%u", wait_s)), (wait_s + 5) * 1000ull,
 	    fn, user);

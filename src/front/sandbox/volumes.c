@@ -38,7 +38,7 @@ struct volume *volume_find(const struct front *f, const char *team, const char *
 {
 	struct volume *v, *by_name = NULL;
 
-	LIST_FOREACH(v, &f->volumes, link)
+	LIST_FOREACH(v, &f->sandbox.volumes, link)
 	{
 		if (!v->ready || strcmp(v->team, team) != 0)
 			continue;
@@ -54,7 +54,7 @@ struct volume *volume_by_id(const struct front *f, struct str id)
 {
 	struct volume *v;
 
-	LIST_FOREACH(v, &f->volumes, link)
+	LIST_FOREACH(v, &f->sandbox.volumes, link)
 	{
 		if (v->ready && str_is(id, v->id))
 			return v;
@@ -90,7 +90,7 @@ static void volume_unlist(struct volume *v)
 
 const struct sandbox *volume_user(const struct volume *v, size_t *ret_n)
 {
-	const struct sandbox_table *t = v->front->sandboxes;
+	const struct sandbox_table *t = v->front->sandbox.table;
 	const struct sandbox *first = NULL;
 
 	*ret_n = 0;
@@ -121,7 +121,7 @@ static void on_dropped(void *user, const struct warden_reply *re)
 	/* EBUSY: a sandbox that had it is still going. */
 	if (re->no == EAGAIN || re->no == EBUSY) {
 		if (!d->timer)
-			d->timer = timer_new(d->f->loop, ask_drop, d);
+			d->timer = timer_new(d->f->link.loop, ask_drop, d);
 		if (d->timer) {
 			timer_arm(d->timer, AGAIN_MS);
 			return;
@@ -129,7 +129,7 @@ static void on_dropped(void *user, const struct warden_reply *re)
 	}
 	if (re->no) /* its row stays, and the next front tries again */
 		log_warn("could not remove a volume, leaving it", "volume=%s err=%s", d->id, re->text);
-	else if (volumes_drop(d->f->store, d->id, &e) < 0)
+	else if (volumes_drop(d->f->link.store, d->id, &e) < 0)
 		log_warn("could not forget a volume, trying again at the next start", "volume=%s err=%s", d->id,
 		    e.text);
 	timer_free(d->timer);
@@ -143,7 +143,7 @@ static void ask_drop(void *user)
 
 	memcpy(m.name, d->id, sizeof m.name);
 	memcpy(m.request, d->request, sizeof m.request);
-	(void)warden_ask(d->f->warden, OP_VOLUME_DROP, &m, sizeof m, on_dropped, d);
+	(void)warden_ask(d->f->link.warden, OP_VOLUME_DROP, &m, sizeof m, on_dropped, d);
 }
 
 static void drop_begin(struct front *f, const char *id, const char *request)
@@ -158,7 +158,7 @@ static void drop_begin(struct front *f, const char *id, const char *request)
 
 int volume_drop(struct volume *v, const char *request, struct err *e)
 {
-	if (volumes_set(v->front->store, v->id, VOLUME_DROPPING, v->bytes, e) < 0)
+	if (volumes_set(v->front->link.store, v->id, VOLUME_DROPPING, v->bytes, e) < 0)
 		return -e->no;
 	log_info("volume deleted", "volume=%s name=%s team=%s request=%s", v->id, v->name, v->team, request);
 	drop_begin(v->front, v->id, request);
@@ -195,12 +195,12 @@ static void on_made(void *user, const struct warden_reply *re)
 	else if (v->gone)
 		(void)err_set(&e, ENOENT, "volume '%s' was deleted", v->name);
 	else
-		(void)volumes_set(f->store, v->id, VOLUME_READY, s->bytes, &e);
+		(void)volumes_set(f->link.store, v->id, VOLUME_READY, s->bytes, &e);
 	if (!e.no) {
 		v->ready = true;
 		v->bytes = s->bytes;
 	} else if (!v->gone && !v->ready) {
-		if (volumes_set(f->store, v->id, VOLUME_DROPPING, v->bytes, &ignored) < 0)
+		if (volumes_set(f->link.store, v->id, VOLUME_DROPPING, v->bytes, &ignored) < 0)
 			log_warn("could not note that a volume is to go", "volume=%s err=%s", v->id, ignored.text);
 		drop_begin(f, v->id, s->request);
 		volume_unlist(v);
@@ -217,7 +217,7 @@ void volume_resize(struct volume *v, uint64_t bytes, const char *request, volume
 	(void)str_copy(s->request, sizeof s->request, str_of(request));
 	memcpy(m.name, v->id, sizeof m.name);
 	memcpy(m.request, s->request, sizeof m.request);
-	(void)warden_ask(v->front->warden, OP_VOLUME, &m, sizeof m, on_made, s);
+	(void)warden_ask(v->front->link.warden, OP_VOLUME, &m, sizeof m, on_made, s);
 }
 
 int volume_make(struct front *f, const char *team, const char *name, uint64_t bytes, const char *request, volume_fn *fn,
@@ -227,7 +227,7 @@ int volume_make(struct front *f, const char *team, const char *name, uint64_t by
 
 	v->front = f;
 	v->refs = 1;
-	share_init(&v->share, f->loop);
+	share_init(&v->share, f->link.loop);
 	v->bytes = bytes;
 	v->created_ms = clock_wall_ms();
 	v->id[0] = 'v';
@@ -237,11 +237,11 @@ int volume_make(struct front *f, const char *team, const char *name, uint64_t by
 	(void)str_copy(v->name, sizeof v->name, str_of(name));
 	struct volume_row row = { v->id, v->team, v->name, v->token, bytes, VOLUME_MAKING, v->created_ms };
 
-	if (volumes_add(f->store, &row, e) < 0) {
+	if (volumes_add(f->link.store, &row, e) < 0) {
 		free(v);
 		return -e->no;
 	}
-	LIST_INSERT_HEAD(&f->volumes, v, link);
+	LIST_INSERT_HEAD(&f->sandbox.volumes, v, link);
 	volume_resize(v, bytes, request, fn, user);
 	return 0;
 }
@@ -266,7 +266,7 @@ static int on_row(void *user, const struct volume_row *r)
 	v = must_alloc(sizeof *v);
 	v->front = f;
 	v->refs = 1;
-	share_init(&v->share, f->loop);
+	share_init(&v->share, f->link.loop);
 	v->ready = true;
 	v->bytes = r->bytes;
 	v->created_ms = r->created_ms;
@@ -278,21 +278,21 @@ static int on_row(void *user, const struct volume_row *r)
 		free(v);
 		return 0;
 	}
-	LIST_INSERT_HEAD(&f->volumes, v, link);
+	LIST_INSERT_HEAD(&f->sandbox.volumes, v, link);
 	return 0;
 }
 
 int volumes_load(struct front *f, struct err *e)
 {
-	return volumes_each(f->store, on_row, f, e);
+	return volumes_each(f->link.store, on_row, f, e);
 }
 
 void volumes_tick(struct front *f)
 {
-	uint64_t now = loop_now_ms(f->loop);
+	uint64_t now = loop_now_ms(f->link.loop);
 	struct volume *v;
 
-	LIST_FOREACH(v, &f->volumes, link)
+	LIST_FOREACH(v, &f->sandbox.volumes, link)
 	{
 		size_t old = 0;
 
@@ -307,7 +307,7 @@ void volumes_make_room(struct front *f)
 {
 	struct volume *v, *oldest = NULL;
 
-	LIST_FOREACH(v, &f->volumes, link)
+	LIST_FOREACH(v, &f->sandbox.volumes, link)
 	{
 		if (v->idle.n > 0 && (!oldest || v->idle.idle[0].since_ms < oldest->idle.idle[0].since_ms))
 			oldest = v;
@@ -322,9 +322,9 @@ void volumes_make_room(struct front *f)
 size_t volumes_conns(const struct front *f)
 {
 	const struct volume *v;
-	size_t n = f->volume_calls;
+	size_t n = f->sandbox.volume_calls;
 
-	LIST_FOREACH(v, &f->volumes, link)
+	LIST_FOREACH(v, &f->sandbox.volumes, link)
 	n += v->idle.n;
 	return n;
 }
@@ -333,6 +333,6 @@ void volumes_free(struct front *f)
 {
 	struct volume *v;
 
-	while ((v = LIST_FIRST(&f->volumes)))
+	while ((v = LIST_FIRST(&f->sandbox.volumes)))
 		volume_unlist(v);
 }

@@ -66,8 +66,8 @@ static void on_ready(void *user, const struct init_result *re)
 	if (bad(m, re, "wait for its interpreters"))
 		return;
 	if (re->fd >= 0)
-		upstream_put(&m->conn, re->fd, loop_now_ms(m->front->loop));
-	m->asked = warden_ask_id(m->front->warden, OP_USAGE, m->id, "", on_usage, m);
+		upstream_put(&m->conn, re->fd, loop_now_ms(m->front->link.loop));
+	m->asked = warden_ask_id(m->front->link.warden, OP_USAGE, m->id, "", on_usage, m);
 }
 
 static void ask_ready(struct member *m, int fd)
@@ -151,7 +151,7 @@ struct member *member_new(struct front *f, const struct template *tpl, const str
 		msg.flags |= start->restore ? START_RESTORE : START_KEPT;
 	memcpy(msg.from, start->from, sizeof msg.from);
 	(void)str_copy(msg.template_key, sizeof msg.template_key, str_of(tpl->key));
-	m->asked = warden_ask(f->warden, OP_START, &msg, sizeof msg, on_made, m);
+	m->asked = warden_ask(f->link.warden, OP_START, &msg, sizeof msg, on_made, m);
 	return m;
 }
 
@@ -178,8 +178,8 @@ void member_end(struct member *m, bool wait)
 	struct front *f = m->front;
 
 	if (m->made || m->asked) { /* a start under way is called off by it */
-		f->requests += wait;
-		(void)warden_ask_id(f->warden, OP_KILL, m->id, "", on_ended, wait ? f : NULL);
+		f->link.requests += wait;
+		(void)warden_ask_id(f->link.warden, OP_KILL, m->id, "", on_ended, wait ? f : NULL);
 	}
 	member_free(m);
 }

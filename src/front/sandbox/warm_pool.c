@@ -120,10 +120,10 @@ static struct kind *kind_for(struct warm_pool *p, const struct spec *sp)
 
 static uint32_t kind_target(struct kind *k, uint64_t now_ms)
 {
-	const struct front_options *opt = &k->warm_pool->front->opt;
+	const struct front_options *opt = &k->warm_pool->front->link.opt;
 	uint32_t level = demand_level(&k->demand, now_ms);
 
-	if (k->warm_pool->front->memory.is_short || opt->warm_pool_size == 0 || !k->tpl.key[0] ||
+	if (k->warm_pool->front->sandbox.memory.is_short || opt->warm_pool_size == 0 || !k->tpl.key[0] ||
 	    (k->built && now_ms - k->used_ms > BUILT_IDLE_MS))
 		return 0;
 	if (k->built && now_ms - k->used_ms > BUILT_FULL_MS)
@@ -179,7 +179,8 @@ static struct kind *neediest(struct warm_pool *p, uint64_t now_ms)
 	struct kind *found = NULL;
 	int64_t most = 0;
 
-	if (sandbox_table_count(f->sandboxes) + p->members >= f->max_sandboxes || p->members >= front_max_idle(f))
+	if (sandbox_table_count(f->sandbox.table) + p->members >= f->sandbox.max_sandboxes ||
+	    p->members >= links_max_idle(&f->link))
 		return NULL;
 	for (size_t i = 0; i < p->n_kinds; i++) {
 		struct kind *k = &p->kinds[i];
@@ -204,11 +205,11 @@ static uint32_t starting(const struct warm_pool *p)
 
 static bool others_first(const struct warm_pool *p, uint64_t now_ms)
 {
-	if (p->front->starts > 1)
+	if (p->front->sandbox.starts > 1)
 		return true; /* a rush: the processors have enough to do */
 	if (now_ms - p->made_ms >= PATIENCE_MS && starting(p) == 0)
 		return false;
-	return p->front->starts > 0 || now_ms - p->asked_ms < QUIET_MS;
+	return p->front->sandbox.starts > 0 || now_ms - p->asked_ms < QUIET_MS;
 }
 
 /* One step: whatever happens next kicks again. */
@@ -333,7 +334,7 @@ void warm_pool_make_room(struct warm_pool *p)
 {
 	struct kind *most = NULL;
 
-	if (!p || sandbox_table_count(p->front->sandboxes) + p->members <= p->front->max_sandboxes)
+	if (!p || sandbox_table_count(p->front->sandbox.table) + p->members <= p->front->sandbox.max_sandboxes)
 		return;
 	for (size_t i = 0; i < p->n_kinds; i++) {
 		struct kind *k = &p->kinds[i];
@@ -377,19 +378,21 @@ struct warm_pool *warm_pool_new(struct front *f)
 	struct warm_pool *p = must_alloc(sizeof *p);
 
 	p->front = f;
-	for (size_t i = 0; i < f->templates.n; i++) {
+	for (size_t i = 0; i < f->sandbox.templates.n; i++) {
 		struct kind *k = &p->kinds[p->n_kinds];
 
-		if (kind_of(p, f->templates.v[i].key, ""))
+		if (kind_of(p, f->sandbox.templates.v[i].key, ""))
 			continue;
 		struct limits_range made;
 
-		limits_of_template(f, &f->templates.v[i], &made);
-		*k = (struct kind) { .warm_pool = p, .tpl = f->templates.v[i], .start = { .limits = made.defaults } };
+		limits_of_template(f, &f->sandbox.templates.v[i], &made);
+		*k = (struct kind) { .warm_pool = p,
+			.tpl = f->sandbox.templates.v[i],
+			.start = { .limits = made.defaults } };
 		TAILQ_INIT(&k->members);
 		p->n_kinds++;
 	}
-	p->timer = timer_new(f->loop, fill, p);
+	p->timer = timer_new(f->link.loop, fill, p);
 	if (!p->timer) {
 		warm_pool_free(p);
 		return NULL;

@@ -42,7 +42,7 @@ static void log_entry(struct build *b, const char *level, const char *text)
 	if (b->logged > LOG_ENTRIES_MAX && strcmp(level, "error") != 0)
 		return;
 	b->logged++;
-	if (build_logs_add(b->front->store, b->row.id, &l, &e) < 0)
+	if (build_logs_add(b->front->link.store, b->row.id, &l, &e) < 0)
 		log_warn("cannot write the log of a build", "build=%s err=%s", b->row.id, e.text);
 }
 
@@ -141,13 +141,13 @@ static void build_end(struct build *b)
 	struct gc_result gone;
 
 	b->row.finished_ms = clock_wall_ms();
-	if (builds_put(f->store, &b->row, &e) < 0)
+	if (builds_put(f->link.store, &b->row, &e) < 0)
 		log_error("cannot note the end of a build", "build=%s err=%s", b->row.id, e.text);
 	log_info("build ended", "build=%s template=%s status=%s step=%s", b->row.id, b->row.template_id, b->row.status,
 	    b->row.step);
-	TAILQ_REMOVE(&f->builds, b, link);
+	TAILQ_REMOVE(&f->build.list, b, link);
 	build_free(b);
-	if (builds_gc(f, f->opt.template_cache_mb * MIB, &gone, &e) < 0)
+	if (builds_gc(f, f->link.opt.template_cache_mb * MIB, &gone, &e) < 0)
 		log_warn("cannot tidy the layers of builds", "err=%s", e.text);
 	image_gc(f, false, NULL, NULL);
 	next_in_line(f);
@@ -178,7 +178,7 @@ static void prime_warm_pool(const struct build *b)
 	memcpy(sp.tpl.key, r->base_key, sizeof sp.tpl.key);
 	memcpy(sp.from, r->kept, sizeof sp.from);
 	catalog_limits(b->front, &sp.tpl, r, &sp.limits);
-	warm_pool_prime(b->front->warm_pool, &sp);
+	warm_pool_prime(b->front->sandbox.warm_pool, &sp);
 }
 
 void build_ready(struct build *b, const char *kept, uint32_t what)
@@ -190,7 +190,7 @@ void build_ready(struct build *b, const char *kept, uint32_t what)
 	(void)str_copy(b->row.base_key, sizeof b->row.base_key, str_of(b->base_key));
 	(void)str_copy(b->row.kept, sizeof b->row.kept, str_of(kept));
 	b->row.what = what;
-	if (builds_put(b->front->store, &b->row, &e) < 0) {
+	if (builds_put(b->front->link.store, &b->row, &e) < 0) {
 		build_fail(b, "%s", e.text);
 		return;
 	}
@@ -199,7 +199,7 @@ void build_ready(struct build *b, const char *kept, uint32_t what)
 
 		(void)str_copy(tag.build, sizeof tag.build, str_of(b->row.id));
 		if (str_copy(tag.tag, sizeof tag.tag, str_cut(&rest, ' ')) && tag.tag[0])
-			(void)tags_put(b->front->store, b->row.template_id, &tag, &e);
+			(void)tags_put(b->front->link.store, b->row.template_id, &tag, &e);
 	}
 	prime_warm_pool(b);
 	build_log(b, "info", "Build finished, took %llds", (long long)(clock_wall_ms() - b->row.created_ms) / 1000);
@@ -223,7 +223,7 @@ static void find_cached(struct build *b)
 	b->cached = 0;
 	for (size_t i = 0; i < b->spec.n && !b->spec.force && !b->spec.steps[i].force; i++) {
 		if (build_step_has_layer(&b->spec.steps[i])) {
-			if (layers_find(f->store, b->keys[i + 1], clock_wall_ms(), &layer, &e) < 0)
+			if (layers_find(f->link.store, b->keys[i + 1], clock_wall_ms(), &layer, &e) < 0)
 				return;
 			memcpy(b->from, layer.kept, sizeof b->from);
 		}
@@ -283,7 +283,7 @@ void build_base_ready(struct build *b)
 	find_cached(b);
 	say_cached(b);
 	if (b->cached == b->spec.n && !b->spec.force &&
-	    layers_find(b->front->store, b->final_key, clock_wall_ms(), &layer, &e) == 0) {
+	    layers_find(b->front->link.store, b->final_key, clock_wall_ms(), &layer, &e) == 0) {
 		build_phase(b, "finalize");
 		build_log(b, "info", "CACHED [finalize]");
 		build_ready(b, layer.kept, layer.what);
@@ -328,8 +328,8 @@ static void on_image(void *user, const struct image_result *re)
 		take_image_env(b, re->config);
 	json_array_foreach(json_object_get(re->config, "OnBuild"), i, trigger)
 	    build_log(b, "warn", "[base] ONBUILD of the image is not carried out: %.400s", json_string_value(trigger));
-	if (re->fresh && b->spec.from_image && b->front->opt.image_packages)
-		build_spec_packages(&b->spec, b->front->opt.image_packages);
+	if (re->fresh && b->spec.from_image && b->front->link.opt.image_packages)
+		build_spec_packages(&b->spec, b->front->link.opt.image_packages);
 	build_base_ready(b);
 }
 
@@ -344,7 +344,7 @@ static void begin_upload(struct build *b)
 	struct err e = ERR_INIT;
 
 	build_log(b, "info", "[base] FROM an archive, %.12s", b->spec.from_upload);
-	if (uploads_find(b->front->uploads, b->row.team, b->spec.from_upload, clock_wall_ms(), &from.upload,
+	if (uploads_find(b->front->link.uploads, b->row.team, b->spec.from_upload, clock_wall_ms(), &from.upload,
 		&from.bytes, &e) < 0) {
 		build_fail(b, e.no == ENOENT ? "the archive was not uploaded, or is gone: build again%s" : "%s",
 		    e.no == ENOENT ? "" : e.text);
@@ -360,7 +360,7 @@ static void begin(struct build *b)
 
 	b->running = true;
 	build_phase(b, "base");
-	timer_arm(b->deadline, b->front->opt.build_timeout_s * 1000ull);
+	timer_arm(b->deadline, b->front->link.opt.build_timeout_s * 1000ull);
 	for (size_t i = 0; i < b->spec.n; i++) {
 		char phase[BUILD_STEP_SIZE];
 
@@ -409,9 +409,9 @@ static void next_in_line(struct front *f)
 	unsigned running = 0;
 	struct build *b;
 
-	TAILQ_FOREACH(b, &f->builds, link)
+	TAILQ_FOREACH(b, &f->build.list, link)
 	running += b->running;
-	TAILQ_FOREACH(b, &f->builds, link)
+	TAILQ_FOREACH(b, &f->build.list, link)
 	{
 		if (b->running || running >= RUNNING_MAX)
 			continue;
@@ -425,7 +425,7 @@ static void on_deadline(void *user)
 {
 	struct build *b = user;
 
-	build_fail(b, "the build took longer than %u seconds", b->front->opt.build_timeout_s);
+	build_fail(b, "the build took longer than %u seconds", b->front->link.opt.build_timeout_s);
 }
 
 static bool shares_tag(const char *a, const char *b)
@@ -450,7 +450,7 @@ int build_begin(struct front *f, const struct build_row *row, const char *name, 
 
 	if (build_spec_parse(body, &spec, e) < 0)
 		return -e->no;
-	TAILQ_FOREACH(other, &f->builds, link)
+	TAILQ_FOREACH(other, &f->build.list, link)
 	{
 		if (strcmp(other->row.template_id, row->template_id) != 0 || !shares_tag(other->row.tags, row->tags))
 			continue;
@@ -469,13 +469,13 @@ int build_begin(struct front *f, const struct build_row *row, const char *name, 
 	};
 	(void)str_copy(b->name, sizeof b->name, str_of(name));
 	(void)str_copy(b->row.status, sizeof b->row.status, STR_LIT("building"));
-	b->timer = timer_new(f->loop, on_turn, b);
-	b->deadline = timer_new(f->loop, on_deadline, b);
-	if (!b->timer || !b->deadline || builds_put(f->store, &b->row, e) < 0) {
+	b->timer = timer_new(f->link.loop, on_turn, b);
+	b->deadline = timer_new(f->link.loop, on_deadline, b);
+	if (!b->timer || !b->deadline || builds_put(f->link.store, &b->row, e) < 0) {
 		build_free(b);
 		return e->no ? -e->no : err_set(e, ENOMEM, "out of memory");
 	}
-	TAILQ_INSERT_TAIL(&f->builds, b, link);
+	TAILQ_INSERT_TAIL(&f->build.list, b, link);
 	next_in_line(f);
 	return 0;
 }
@@ -484,7 +484,7 @@ struct build *build_of(const struct front *f, const char *id)
 {
 	struct build *b;
 
-	TAILQ_FOREACH(b, &f->builds, link)
+	TAILQ_FOREACH(b, &f->build.list, link)
 	{
 		if (strcmp(b->row.id, id) == 0)
 			return b;
@@ -496,7 +496,7 @@ bool build_of_template(const struct front *f, const char *template_id)
 {
 	struct build *b;
 
-	TAILQ_FOREACH(b, &f->builds, link)
+	TAILQ_FOREACH(b, &f->build.list, link)
 	{
 		if (strcmp(b->row.template_id, template_id) == 0)
 			return true;
@@ -508,7 +508,7 @@ bool build_exited(struct front *f, const char *sandbox)
 {
 	struct build *b;
 
-	TAILQ_FOREACH(b, &f->builds, link)
+	TAILQ_FOREACH(b, &f->build.list, link)
 	{
 		if (!b->has_box || strcmp(b->box, sandbox) != 0)
 			continue;
@@ -525,8 +525,8 @@ void builds_stop(struct front *f)
 	struct build *b;
 
 	image_gc_stop(f);
-	while ((b = TAILQ_FIRST(&f->builds))) {
-		TAILQ_REMOVE(&f->builds, b, link);
+	while ((b = TAILQ_FIRST(&f->build.list))) {
+		TAILQ_REMOVE(&f->build.list, b, link);
 		build_free(b);
 	}
 }
@@ -553,18 +553,18 @@ int builds_load(struct front *f, bool (*is_kept)(void *user, const char *name, b
 {
 	struct load l = { is_kept, user };
 
-	if (builds_fail_all(f->store, "the server was restarted while it was built", clock_wall_ms(), e) < 0)
+	if (builds_fail_all(f->link.store, "the server was restarted while it was built", clock_wall_ms(), e) < 0)
 		return -e->no;
-	return kept_each(f->store, on_kept, &l, e);
+	return kept_each(f->link.store, on_kept, &l, e);
 }
 
 void build_release(struct front *f, const char *kept)
 {
 	struct err e = ERR_INIT;
 
-	if (!kept[0] || kept_users(f->store, kept, &e) != 0)
+	if (!kept[0] || kept_users(f->link.store, kept, &e) != 0)
 		return;
-	warm_pool_forget(f->warm_pool, kept);
+	warm_pool_forget(f->sandbox.warm_pool, kept);
 	forget_kept(f, kept);
 }
 
@@ -588,7 +588,7 @@ static bool is_in_use(const struct front *f, const char *kept)
 {
 	const struct build *b;
 
-	TAILQ_FOREACH(b, &f->builds, link)
+	TAILQ_FOREACH(b, &f->build.list, link)
 	{
 		if (strcmp(b->from, kept) == 0)
 			return true;
@@ -605,17 +605,17 @@ static int on_untagged(void *user, const char *kept)
 int builds_gc(struct front *f, uint64_t max_bytes, struct gc_result *ret, struct err *e)
 {
 	struct gc g = { 0 };
-	int r = layers_each(f->store, on_layer, &g, e);
+	int r = layers_each(f->link.store, on_layer, &g, e);
 
 	/* Builds without a tag can still be named by their ids, for as long as there is room: the last layer of each is
 	 * counted here. */
 	if (r == 0 && (g.bytes > max_bytes || max_bytes == 0))
-		r = builds_strip(f->store, on_untagged, f, e);
+		r = builds_strip(f->link.store, on_untagged, f, e);
 	*ret = (struct gc_result) { 0 };
 	for (size_t i = 0; r == 0 && i < g.n && (g.bytes > max_bytes || max_bytes == 0); i++) {
 		if (is_in_use(f, g.v[i].kept))
 			continue;
-		r = layers_drop(f->store, g.v[i].key, e);
+		r = layers_drop(f->link.store, g.v[i].key, e);
 		if (r < 0)
 			break;
 		build_release(f, g.v[i].kept);
@@ -625,7 +625,7 @@ int builds_gc(struct front *f, uint64_t max_bytes, struct gc_result *ret, struct
 	free(g.v);
 	if (r < 0)
 		return r;
-	r = uploads_trim(f->uploads, max_bytes ? f->opt.template_uploads_mb * MIB : 0, e);
+	r = uploads_trim(f->link.uploads, max_bytes ? f->link.opt.template_uploads_mb * MIB : 0, e);
 	ret->uploads = r > 0 ? (unsigned)r : 0;
 	return r < 0 ? r : 0;
 }

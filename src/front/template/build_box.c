@@ -45,7 +45,7 @@ void box_end(struct build *b)
 	b->run = b->start_run = NULL;
 	b->put = NULL;
 	if (b->has_box)
-		(void)warden_ask_id(b->front->warden, OP_KILL, b->box, "", ignore_reply, NULL);
+		(void)warden_ask_id(b->front->link.warden, OP_KILL, b->box, "", ignore_reply, NULL);
 	if (b->keep_name[0]) /* half kept, or kept and not noted */
 		forget_kept(b->front, b->keep_name);
 	b->has_box = false;
@@ -190,13 +190,13 @@ static void on_made(void *user, const struct warden_reply *re)
 /* Those of the template, and what else sandboxes get. */
 static struct msg_limits box_limits(const struct build *b)
 {
-	struct msg_limits l = b->front->defaults;
+	struct msg_limits l = b->front->account.defaults;
 
 	l.mem_bytes = b->row.mem_bytes;
 	l.disk_bytes = b->row.disk_bytes;
 	l.cpu_permille = b->row.cpu_permille;
 	l.pids = b->row.pids;
-	limits_clip(&l, &b->front->maxima);
+	limits_clip(&l, &b->front->account.maxima);
 	return l;
 }
 
@@ -215,7 +215,7 @@ void box_start(struct build *b, void (*then)(struct build *b))
 	memcpy(m.id, b->box, sizeof m.id);
 	memcpy(m.template_key, b->base_key, sizeof m.template_key);
 	memcpy(m.from, b->from, sizeof m.from);
-	b->asked = warden_ask(b->front->warden, OP_START, &m, sizeof m, on_made, b);
+	b->asked = warden_ask(b->front->link.warden, OP_START, &m, sizeof m, on_made, b);
 }
 
 /* --- keeping it ---------------------------------------------------------------------------------------------- */
@@ -246,12 +246,12 @@ static void on_thawed(void *user, const struct warden_reply *re)
 	if (re->no)
 		keep_failed(b, re);
 	else
-		b->asked = warden_ask_id(b->front->warden, OP_USAGE, b->box, "", on_usage, b);
+		b->asked = warden_ask_id(b->front->link.warden, OP_USAGE, b->box, "", on_usage, b);
 }
 
 static void thaw(struct build *b)
 {
-	b->asked = warden_ask_id(b->front->warden, OP_THAW, b->box, "", on_thawed, b);
+	b->asked = warden_ask_id(b->front->link.warden, OP_THAW, b->box, "", on_thawed, b);
 }
 
 static void on_memory(void *user, const struct warden_reply *re)
@@ -276,7 +276,7 @@ static void ask_keep(struct build *b, enum msg_type op, void (*fn)(void *user, c
 
 	memcpy(m.id, b->box, sizeof m.id);
 	memcpy(m.name, b->keep_name, sizeof m.name);
-	b->asked = warden_ask(b->front->warden, op, &m, sizeof m, fn, b);
+	b->asked = warden_ask(b->front->link.warden, op, &m, sizeof m, fn, b);
 }
 
 static void on_disk(void *user, const struct warden_reply *re)
@@ -311,7 +311,7 @@ static void on_frozen(void *user, const struct warden_reply *re)
 
 static void freeze(struct build *b)
 {
-	b->asked = warden_ask_id(b->front->warden, OP_FREEZE, b->box, "", on_frozen, b);
+	b->asked = warden_ask_id(b->front->link.warden, OP_FREEZE, b->box, "", on_frozen, b);
 }
 
 static void on_quiet(void *user, const struct init_result *re)

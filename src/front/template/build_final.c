@@ -33,12 +33,12 @@ static void final_kept(struct build *b, const char *name, uint32_t what)
 	struct err e = ERR_INIT;
 	if (has_start(b) && !(what & KEPT_MEMORY))
 		what = row.what = what | KEPT_START;
-	bool had = layers_find(b->front->store, b->final_key, clock_wall_ms(), &old, &e) == 0;
+	bool had = layers_find(b->front->link.store, b->final_key, clock_wall_ms(), &old, &e) == 0;
 
 	memcpy(row.key, b->final_key, sizeof row.key);
 	memcpy(row.base_key, b->base_key, sizeof row.base_key);
 	memcpy(row.kept, name, sizeof row.kept);
-	if (layers_put(b->front->store, &row, &e) < 0) {
+	if (layers_put(b->front->link.store, &row, &e) < 0) {
 		build_fail(b, "%s", e.text);
 		return;
 	}
@@ -70,7 +70,7 @@ static void on_trusted(void *user, const struct run_end *end)
 	if (end->no || (!end->refused && end->code != 0))
 		build_log(b, "warn", "[finalize] update-ca-certificates failed: %s", end->text);
 	build_log(b, "info", "[finalize] keeping the template");
-	box_keep(b, has_start(b) && b->front->can_checkpoint, final_kept);
+	box_keep(b, has_start(b) && b->front->sandbox.can_checkpoint, final_kept);
 }
 
 static void trust_authorities(struct build *b)
@@ -156,7 +156,8 @@ static void on_ready_end(void *user, const struct run_end *end)
 		build_log(b, "info", "[finalize] Template is ready");
 		keep_it(b);
 	} else if (now + READY_EVERY_MS >= b->ready_until_ms) {
-		build_fail(b, "ready command timed out after %u seconds: %s", b->front->opt.ready_timeout_s, end->text);
+		build_fail(b, "ready command timed out after %u seconds: %s", b->front->link.opt.ready_timeout_s,
+		    end->text);
 	} else {
 		build_log(b, "debug", "[finalize] Template is not ready: %s", end->text);
 		timer_arm(b->timer, READY_EVERY_MS);
@@ -187,9 +188,9 @@ static void on_defaults(struct build *b)
 	}
 	build_log(b, "info", "[finalize] Waiting for template to be ready: %.600s",
 	    *b->spec.ready_cmd ? b->spec.ready_cmd : READY_DEFAULT);
-	b->ready_until_ms = clock_mono_ms() + b->front->opt.ready_timeout_s * 1000ull;
+	b->ready_until_ms = clock_mono_ms() + b->front->link.opt.ready_timeout_s * 1000ull;
 	timer_free(b->timer);
-	b->timer = timer_new(b->front->loop, try_ready, b);
+	b->timer = timer_new(b->front->link.loop, try_ready, b);
 	timer_arm(b->timer, 0);
 }
 

@@ -93,7 +93,7 @@ static int note_layer(struct build *b, const char *key, const char *name, uint32
 		.used_ms = clock_wall_ms() },
 			 old;
 	struct err e = ERR_INIT;
-	bool had = layers_find(b->front->store, key, clock_wall_ms(), &old, &e) == 0;
+	bool had = layers_find(b->front->link.store, key, clock_wall_ms(), &old, &e) == 0;
 
 	if (had && !b->spec.force) {
 		*ret = old;
@@ -102,7 +102,7 @@ static int note_layer(struct build *b, const char *key, const char *name, uint32
 	memcpy(row.key, key, sizeof row.key);
 	memcpy(row.base_key, b->base_key, sizeof row.base_key);
 	memcpy(row.kept, name, sizeof row.kept);
-	if (layers_put(b->front->store, &row, &e) < 0) {
+	if (layers_put(b->front->link.store, &row, &e) < 0) {
 		build_fail(b, "%s", e.text);
 		return -e.no;
 	}
@@ -226,7 +226,7 @@ void build_recipe(struct build *b)
 
 	build_log(b, "info", "[base] FROM %s", b->spec.from_image);
 	if (recipe_read(b->spec.from_image, &r, &e) < 0 ||
-	    templates_find(&b->front->templates, STR_LIT("base"), &base, &e) < 0) {
+	    templates_find(&b->front->sandbox.templates, STR_LIT("base"), &base, &e) < 0) {
 		recipe_done(&r);
 		build_fail(b, "the recipe '%.200s': %s", b->spec.from_image, e.text);
 		return;
@@ -234,11 +234,11 @@ void build_recipe(struct build *b)
 	make_keys(b, &r, base->key);
 	recipe_done(&r);
 	(void)str_copy(b->label, sizeof b->label, STR_LIT("base"));
-	if (!b->spec.force && layers_find(b->front->store, b->recipe.key, clock_wall_ms(), &row, &e) == 0) {
+	if (!b->spec.force && layers_find(b->front->link.store, b->recipe.key, clock_wall_ms(), &row, &e) == 0) {
 		build_log(b, "info", "CACHED [base] %s", b->spec.from_image);
 		use(b, &row);
 	} else if (!b->spec.force &&
-	    layers_find(b->front->store, b->recipe.system_key, clock_wall_ms(), &row, &e) == 0) {
+	    layers_find(b->front->link.store, b->recipe.system_key, clock_wall_ms(), &row, &e) == 0) {
 		build_log(b, "info", "CACHED [base] the bare system");
 		memcpy(b->base_key, row.base_key, sizeof b->base_key);
 		memcpy(b->from, row.kept, sizeof b->from);

@@ -87,13 +87,13 @@ static void on_kept(struct build *b, const char *name, uint32_t what)
 	};
 	struct err e = ERR_INIT;
 	struct layer_row old;
-	bool had = layers_find(b->front->store, b->keys[b->at + 1], clock_wall_ms(), &old, &e) == 0;
+	bool had = layers_find(b->front->link.store, b->keys[b->at + 1], clock_wall_ms(), &old, &e) == 0;
 
 	memcpy(row.key, b->keys[b->at + 1], sizeof row.key);
 	memcpy(row.base_key, b->base_key, sizeof row.base_key);
 	memcpy(row.kept, name, sizeof row.kept);
 	b->disk_before = b->disk_bytes;
-	if (layers_put(b->front->store, &row, &e) < 0) {
+	if (layers_put(b->front->link.store, &row, &e) < 0) {
 		build_fail(b, "%s", e.text);
 		return;
 	}
@@ -225,7 +225,7 @@ static void copy_files(struct build *b)
 	uint64_t id, bytes;
 	struct err e = ERR_INIT;
 
-	if (uploads_find(f->uploads, b->row.team, current(b)->files_hash, clock_wall_ms(), &id, &bytes, &e) < 0) {
+	if (uploads_find(f->link.uploads, b->row.team, current(b)->files_hash, clock_wall_ms(), &id, &bytes, &e) < 0) {
 		build_fail(b,
 		    e.no == ENOENT ? "the files of this step were not uploaded, or are gone: build again%s" : "%s",
 		    e.no == ENOENT ? "" : e.text);
@@ -279,7 +279,7 @@ void steps_run(struct build *b)
 	if (current(b)->is_ours) {
 		build_phase(b, "base");
 		(void)snprintf(b->label, sizeof b->label, "base");
-		build_log(b, "info", "[base] packages of every image: %s", b->front->opt.image_packages);
+		build_log(b, "info", "[base] packages of every image: %s", b->front->link.opt.image_packages);
 		run_step(b);
 		return;
 	}

@@ -206,7 +206,7 @@ static void push(void *user)
 	while (c->upload && c->sent < c->bytes && stream_queued(c->stream) < STREAM_HIGH) {
 		autobuf struct buf piece = BUF_INIT(PIECE_MAX);
 
-		if (uploads_read(c->front->uploads, c->upload, c->piece++, &piece, &e) < 0) {
+		if (uploads_read(c->front->link.uploads, c->upload, c->piece++, &piece, &e) < 0) {
 			fail(c, e.no == ENOENT ? EIO : e.no,
 			    e.no == ENOENT ? "the archive is gone: build again" : e.text);
 			return;
@@ -268,7 +268,7 @@ static void on_file_connected(void *user, const struct warden_reply *re)
 		fail(c, re->no, re->text);
 		return;
 	}
-	c->file = http_call_new(c->front->loop, re->fd, &file_ops, c);
+	c->file = http_call_new(c->front->link.loop, re->fd, &file_ops, c);
 	if (!c->file) {
 		fail(c, ENOMEM, "out of memory");
 		return;
@@ -295,13 +295,13 @@ static void on_started(void *user, const struct warden_reply *re)
 		return;
 	}
 	if (re->fd < 0 || fd_nonblock(re->fd, true) < 0 ||
-	    !(c->stream = stream_new(c->front->loop, re->fd, &stream_ops, c))) {
+	    !(c->stream = stream_new(c->front->link.loop, re->fd, &stream_ops, c))) {
 		fail(c, ENOMEM, "connect to atoll-pull: out of memory");
 		return;
 	}
 	stream_read(c->stream, true);
 	if (c->box) {
-		c->asked = warden_ask_id(c->front->warden, OP_CONNECT, c->box, "", on_file_connected, c);
+		c->asked = warden_ask_id(c->front->link.warden, OP_CONNECT, c->box, "", on_file_connected, c);
 		return;
 	}
 	stream_write(c->stream, str_of(c->login));
@@ -348,7 +348,7 @@ static void use_template(struct image_call *c, struct str name)
 	const struct template *tp = NULL;
 	struct err e = ERR_INIT;
 
-	if (templates_find(&c->front->templates, name, &tp, &e) < 0) {
+	if (templates_find(&c->front->sandbox.templates, name, &tp, &e) < 0) {
 		fail(c, e.no, e.text);
 		return;
 	}
@@ -364,7 +364,7 @@ static void begin(void *user)
 
 	if (c->upload || c->box) {
 		m.what = PULL_UPLOAD;
-	} else if (find_mapped(c->front->opt.image_map, plain_name(c->ref), &name)) {
+	} else if (find_mapped(c->front->link.opt.image_map, plain_name(c->ref), &name)) {
 		use_template(c, name);
 		return;
 	}
@@ -378,7 +378,7 @@ static void begin(void *user)
 		timer_arm(c->timer, WAIT_MS);
 		return;
 	}
-	c->asked = warden_ask(c->front->warden, OP_PULL, &m, sizeof m, on_started, c);
+	c->asked = warden_ask(c->front->link.warden, OP_PULL, &m, sizeof m, on_started, c);
 }
 
 struct image_call *image_get(struct front *f, const struct image_source *from,
@@ -410,7 +410,7 @@ struct image_call *image_get(struct front *f, const struct image_source *from,
 	c->login = must_dup_str(buf_view(&login));
 	if (login.p)
 		explicit_bzero(login.p, login.n);
-	c->timer = timer_new(f->loop, begin, c);
+	c->timer = timer_new(f->link.loop, begin, c);
 	timer_arm(c->timer, 0);
 	return c;
 }

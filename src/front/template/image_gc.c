@@ -37,7 +37,7 @@ struct image_gc {
 
 bool image_gc_busy(const struct front *f)
 {
-	return f->image_gc != NULL;
+	return f->build.image_gc != NULL;
 }
 
 static void gc_free(struct image_gc *g)
@@ -53,8 +53,8 @@ static void gc_free(struct image_gc *g)
 
 void image_gc_stop(struct front *f)
 {
-	if (f->image_gc)
-		gc_free(take_ptr(&f->image_gc));
+	if (f->build.image_gc)
+		gc_free(take_ptr(&f->build.image_gc));
 }
 
 static void finish(struct image_gc *g, unsigned removed, const struct err *e)
@@ -68,7 +68,7 @@ static void finish(struct image_gc *g, unsigned removed, const struct err *e)
 	else if (removed)
 		log_info("images removed", "count=%u", removed);
 	g->now = g->next = NULL;
-	f->image_gc = NULL;
+	f->build.image_gc = NULL;
 	gc_free(g);
 	for (size_t i = 0; i < n_now; i++) {
 		if (now[i].fn)
@@ -132,7 +132,8 @@ static void on_started(void *user, const struct warden_reply *re)
 		fail(g, re->no, re->text);
 		return;
 	}
-	if (re->fd < 0 || fd_nonblock(re->fd, true) < 0 || !(g->stream = stream_new(g->front->loop, re->fd, &ops, g))) {
+	if (re->fd < 0 || fd_nonblock(re->fd, true) < 0 ||
+	    !(g->stream = stream_new(g->front->link.loop, re->fd, &ops, g))) {
 		fail(g, ENOMEM, "connect to atoll-pull: out of memory");
 		return;
 	}
@@ -155,9 +156,9 @@ static int list_keys(const struct front *f, struct buf *keys, struct err *e)
 {
 	const struct build *b;
 
-	if (base_keys_each(f->store, on_key, keys, e) < 0)
+	if (base_keys_each(f->link.store, on_key, keys, e) < 0)
 		return -e->no;
-	TAILQ_FOREACH(b, &f->builds, link)
+	TAILQ_FOREACH(b, &f->build.list, link)
 	(void)on_key(keys, b->base_key);
 	buf_ch(keys, '\n');
 	return keys->bad ? err_set(e, ENOMEM, "out of memory") : 0;
@@ -167,7 +168,7 @@ static bool is_fetching(const struct front *f)
 {
 	const struct build *b;
 
-	TAILQ_FOREACH(b, &f->builds, link)
+	TAILQ_FOREACH(b, &f->build.list, link)
 	{
 		if (b->image)
 			return true;
@@ -185,7 +186,7 @@ void image_gc(struct front *f, bool all, image_gc_fn *fn, void *user)
 {
 	struct msg_pull m = { .what = PULL_COLLECT, .idle_s = all ? 0 : IMAGE_GC_IDLE_S };
 	struct asker a = { fn, user, all };
-	struct image_gc *g = f->image_gc;
+	struct image_gc *g = f->build.image_gc;
 	struct err e = ERR_INIT;
 
 	if (g && (fn || g->n_next == 0)) {
@@ -197,21 +198,21 @@ void image_gc(struct front *f, bool all, image_gc_fn *fn, void *user)
 			fn(user, 0, NULL);
 		return;
 	}
-	g = f->image_gc = must_alloc(sizeof *g);
+	g = f->build.image_gc = must_alloc(sizeof *g);
 	*g = (struct image_gc) { .front = f, .keys = BUF_INIT(KEYS_MAX), .answer = BUF_INIT(ANSWER_MAX) };
 	add_asker(&g->now, &g->n_now, a);
 	if (list_keys(f, &g->keys, &e) < 0)
 		fail(g, e.no, e.text);
 	else
-		g->asked = warden_ask(f->warden, OP_PULL, &m, sizeof m, on_started, g);
+		g->asked = warden_ask(f->link.warden, OP_PULL, &m, sizeof m, on_started, g);
 }
 
 static int on_foreign_key(void *user, const char *key)
 {
 	struct front *f = user;
 
-	for (size_t i = 0; i < f->templates.n; i++) {
-		if (strcmp(f->templates.v[i].key, key) == 0)
+	for (size_t i = 0; i < f->sandbox.templates.n; i++) {
+		if (strcmp(f->sandbox.templates.v[i].key, key) == 0)
 			return 0;
 	}
 	return key[0] ? -EEXIST : 0;
@@ -221,6 +222,6 @@ void image_gc_begin(struct front *f)
 {
 	struct err e = ERR_INIT;
 
-	if (base_keys_each(f->store, on_foreign_key, f, &e) == -EEXIST)
+	if (base_keys_each(f->link.store, on_foreign_key, f, &e) == -EEXIST)
 		image_gc(f, false, NULL, NULL);
 }

@@ -33,25 +33,25 @@ static void nothing(void *user)
 
 static int open_it(void)
 {
-	f = (struct front) { .opt = { .audit = { .on = true, .segment_kb = 16384, .max_mb = 100 } } };
-	f.loop = loop_new();
+	f = (struct front) { .link.opt = { .audit = { .on = true, .segment_kb = 16384, .max_mb = 100 } } };
+	f.link.loop = loop_new();
 	assert_int_equal(audit_new(&f, dir, &e), 0);
-	f.audit->timer = timer_new(f.loop, nothing, NULL);
-	f.audit->fd = open(file, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-	f.audit->segment = f.audit->first = segment;
-	return audit_adopt(f.audit, &e);
+	f.record.audit->timer = timer_new(f.link.loop, nothing, NULL);
+	f.record.audit->fd = open(file, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+	f.record.audit->segment = f.record.audit->first = segment;
+	return audit_adopt(f.record.audit, &e);
 }
 
 static void close_it(void)
 {
 	audit_free(&f);
-	loop_free(f.loop);
+	loop_free(f.link.loop);
 }
 
 /* As a SIGKILL leaves it: what the table does not have yet is in the file only. */
 static void crash(void)
 {
-	buf_clear(&f.audit->pending);
+	buf_clear(&f.record.audit->pending);
 	close_it();
 }
 
@@ -127,7 +127,7 @@ static int rows(const struct audit_query *q)
 	int n = 0;
 
 	audit_save(&f);
-	assert_int_equal(audit_db_each(f.audit->db, q, count_row, &n, &e), 0);
+	assert_int_equal(audit_db_each(f.record.audit->db, q, count_row, &n, &e), 0);
 	return n;
 }
 
@@ -180,7 +180,7 @@ static void a_file_that_lost_its_end_gets_it_back_from_the_table(void **state)
 
 	(void)state;
 	(void)audit_add(&f, "a.one", NULL, NULL);
-	off_t one = (off_t)f.audit->bytes;
+	off_t one = (off_t)f.record.audit->bytes;
 	(void)audit_add(&f, "a.two", NULL, NULL);
 	(void)audit_add(&f, "a.three", NULL, NULL);
 	audit_save(&f);
@@ -208,24 +208,24 @@ static void an_edited_last_record_is_not_mended(void **state)
 static void a_full_disk_is_counted_and_told_of_later(void **state)
 {
 	char kinds[256];
-	int good = f.audit->fd;
+	int good = f.record.audit->fd;
 
 	(void)state;
 	(void)audit_add(&f, "a.one", NULL, NULL);
-	f.audit->fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+	f.record.audit->fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
 	assert_int_equal(audit_add(&f, "a.two", NULL, NULL), 0);
 	assert_int_equal(audit_add(&f, "a.three", NULL, NULL), 0);
 	assert_false(audit_blocks(&f));
-	f.opt.audit.required = true;
+	f.link.opt.audit.required = true;
 	assert_true(audit_blocks(&f));
-	fd_close(f.audit->fd);
-	f.audit->fd = good;
+	fd_close(f.record.audit->fd);
+	f.record.audit->fd = good;
 	audit_tick(&f);
 	assert_false(audit_blocks(&f));
 	(void)audit_add(&f, "a.four", NULL, NULL);
 	assert_int_equal(verified(kinds, sizeof kinds), 3);
 	assert_string_equal(kinds, "a.one trail.gap a.four ");
-	assert_int_equal(f.audit->failures, 2);
+	assert_int_equal(f.record.audit->failures, 2);
 }
 
 static off_t size_of(int fd)
@@ -240,8 +240,8 @@ static off_t size_of(int fd)
 static void a_rest_of_a_page_is_not_taken_for_room(void **state)
 {
 	char small[] = "/tmp/atoll-small-XXXXXX", path[64], filler[64], block[4096] = "", text[1001] = "";
-	uint64_t bytes = f.audit->bytes;
-	int good = f.audit->fd, fd;
+	uint64_t bytes = f.record.audit->bytes;
+	int good = f.record.audit->fd, fd;
 
 	(void)state;
 	assert_non_null(mkdtemp(small));
@@ -253,31 +253,31 @@ static void a_rest_of_a_page_is_not_taken_for_room(void **state)
 	}
 	(void)snprintf(path, sizeof path, "%s/t.jsonl", small);
 	(void)snprintf(filler, sizeof filler, "%s/filler", small);
-	f.audit->fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-	assert_int_equal(write(f.audit->fd, block, 3500), 3500);
-	f.audit->bytes = 3500;
+	f.record.audit->fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(write(f.record.audit->fd, block, 3500), 3500);
+	f.record.audit->bytes = 3500;
 	fd = open(filler, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	while (write(fd, block, sizeof block) > 0)
 		;
 	assert_int_equal(errno, ENOSPC);
 	fd_close(fd);
 
-	f.opt.audit.required = true;
+	f.link.opt.audit.required = true;
 	memset(text, 'x', sizeof text - 1);
 	assert_int_equal(audit_add(&f, "a.long", NULL, json_pack("{s:s}", "text", text)), 0);
 	for (int i = 0; i < 2; i++) {
 		audit_tick(&f);
 		assert_true(audit_blocks(&f));
-		assert_int_equal(size_of(f.audit->fd), 3500);
+		assert_int_equal(size_of(f.record.audit->fd), 3500);
 	}
 	assert_int_equal(unlink(filler), 0);
 	audit_tick(&f);
 	assert_false(audit_blocks(&f));
-	assert_true(size_of(f.audit->fd) > 3500);
+	assert_true(size_of(f.record.audit->fd) > 3500);
 
-	fd_close(f.audit->fd);
-	f.audit->fd = good;
-	f.audit->bytes = bytes;
+	fd_close(f.record.audit->fd);
+	f.record.audit->fd = good;
+	f.record.audit->bytes = bytes;
 	assert_int_equal(umount(small), 0);
 	(void)rmdir(small);
 }
@@ -290,7 +290,7 @@ static void a_flood_is_counted(void **state)
 	for (int i = 0; i < 1000; i++)
 		audit_add_limited(&f, AUDIT_AUTH, "auth.failure", NULL, json_pack("{s:i}", "n", i));
 	assert_int_equal(verified(kinds, sizeof kinds), 60);
-	f.audit->classes[AUDIT_AUTH].since_ms -= 60000;
+	f.record.audit->classes[AUDIT_AUTH].since_ms -= 60000;
 	audit_tick(&f);
 	assert_int_equal(verified(kinds, sizeof kinds), 61);
 	audit_tick(&f);
@@ -327,7 +327,7 @@ static void texts_can_be_purged_and_the_chain_stays(void **state)
 	int r;
 
 	(void)state;
-	f.opt.audit.full = true;
+	f.link.opt.audit.full = true;
 	audit_text(&f, audit_add(&f, "code.run", &who, NULL), "t1", STR_LIT("print(1)"));
 	while ((r = audit_purge(&f, "t1", &n, &e)) == 1)
 		;
@@ -348,14 +348,14 @@ static void a_later_file_that_was_emptied_gets_its_records_back(void **state)
 	segment = 2;
 	assert_int_equal(open_it(), 0);
 	segment = 1;
-	assert_true(f.audit->bytes > 0);
+	assert_true(f.record.audit->bytes > 0);
 	assert_int_equal(audit_add(&f, "a.three", NULL, NULL), 5); /* behind trail.restored */
 }
 
 static void what_the_table_could_not_take_is_there_later(void **state)
 {
 	struct audit_point head;
-	struct store *db = f.audit->db, *other = NULL;
+	struct store *db = f.record.audit->db, *other = NULL;
 
 	(void)state;
 	(void)audit_add(&f, "a.one", NULL, NULL);
@@ -365,11 +365,11 @@ static void what_the_table_could_not_take_is_there_later(void **state)
 
 	(void)snprintf(path, sizeof path, "%s/audit.db", dir);
 	assert_int_equal(store_open_read(path, &other, &e), 0);
-	f.audit->db = other; /* as if the disk were full */
+	f.record.audit->db = other; /* as if the disk were full */
 	(void)audit_add(&f, "a.two", NULL, NULL);
 	audit_save(&f);
-	assert_true(f.audit->unsaved);
-	f.audit->db = db;
+	assert_true(f.record.audit->unsaved);
+	f.record.audit->db = db;
 	store_close(other);
 	assert_int_equal(audit_db_head(db, &head, &e), 0);
 	assert_int_equal(head.seq, 1);
@@ -390,7 +390,7 @@ static void no_record_is_refused_for_its_fields(void **state)
 				 "b")),
 	    1);
 	memset(long_one, 'x', AUDIT_FIELDS_MAX + 8);
-	assert_int_equal(audit_put(f.audit, "a.bad", NULL, (struct str) { long_one, AUDIT_FIELDS_MAX + 8 }), 2);
+	assert_int_equal(audit_put(f.record.audit, "a.bad", NULL, (struct str) { long_one, AUDIT_FIELDS_MAX + 8 }), 2);
 	free(long_one);
 	assert_int_equal(verified(kinds, sizeof kinds), 2);
 	assert_string_equal(kinds, "a.del a.bad ");
@@ -459,11 +459,12 @@ static void a_long_text_is_cut_off(void **state)
 
 	(void)state;
 	memset(text, 'x', n);
-	f.opt.audit.full = true;
+	f.link.opt.audit.full = true;
 	audit_text(&f, audit_add(&f, "code.run", NULL, NULL), "t1", (struct str) { text, n });
 	free(text);
 	audit_save(&f);
-	assert_int_equal(audit_db_each(f.audit->db, &(struct audit_query) { .max = 5 }, copy_text, &kept, &e), 0);
+	assert_int_equal(audit_db_each(f.record.audit->db, &(struct audit_query) { .max = 5 }, copy_text, &kept, &e),
+	    0);
 	assert_true(kept > 256 * 1024 && kept < 257 * 1024);
 }
 

@@ -64,10 +64,11 @@ static const char *in_dir(const char *name)
 static int set_up(void **state)
 {
 	(void)state;
-	f = (struct front) { .opt = { .webhook_timeout_s = 5, .webhook_attempts = 3, .webhook_retry_ms = 60000 },
-		.metrics = &metrics };
-	f.loop = loop_new();
-	return mkdtemp(dir) && store_open(in_dir("atoll.db"), &f.store, &e) == 0 && vault_open(dir, &f.vault, &e) == 0
+	f = (struct front) { .link.opt = { .webhook_timeout_s = 5, .webhook_attempts = 3, .webhook_retry_ms = 60000 },
+		.account.metrics = &metrics };
+	f.link.loop = loop_new();
+	return mkdtemp(dir) && store_open(in_dir("atoll.db"), &f.link.store, &e) == 0 &&
+		vault_open(dir, &f.link.vault, &e) == 0
 	    ? 0
 	    : -1;
 }
@@ -77,9 +78,9 @@ static int tear_down(void **state)
 	static const char *const names[] = { "atoll.db", "atoll.db-wal", "atoll.db-shm", "secrets.key" };
 
 	(void)state;
-	vault_free(f.vault);
-	store_close(f.store);
-	loop_free(f.loop);
+	vault_free(f.link.vault);
+	store_close(f.link.store);
+	loop_free(f.link.loop);
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		(void)unlink(in_dir(names[i]));
 	(void)rmdir(dir);
@@ -111,19 +112,19 @@ static void a_link_without_another_end_is_not_tried_without_end(void **state)
 		.template = "t",
 		.build = "b",
 		.data = "{}" };
-	struct webhooks *h = f.webhooks = webhooks_new(&f);
+	struct webhooks *h = f.record.webhooks = webhooks_new(&f);
 	struct hk_job job;
 	uint64_t seq = 0;
 	int ends[2];
 
 	(void)state;
-	assert_int_equal(teams_add(f.store, &(struct team_row) { .id = "team1", .name = "one" }, &e), 0);
+	assert_int_equal(teams_add(f.link.store, &(struct team_row) { .id = "team1", .name = "one" }, &e), 0);
 	assert_int_equal(webhooks_load(h, &e), 0);
 
 	struct webhook *w = add_hook(h, "w1");
 	char id[TEAM_ID_SIZE];
 
-	assert_int_equal(events_add(f.store, &row, &seq, &e), 0);
+	assert_int_equal(events_add(f.link.store, &row, &seq, &e), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
 	webhooks_link(h, ends[0]);
 	fd_close(ends[1]);                                     /* it has died, and nobody has looked yet */

@@ -13,7 +13,7 @@
 #include "store/db.h"
 #include "unit.h"
 
-static struct front f = { .opt = { .max_timeout_s = 86400, .domain = "" } };
+static struct front f = { .link.opt = { .max_timeout_s = 86400, .domain = "" } };
 static struct spec sp;
 static struct err e;
 
@@ -22,9 +22,9 @@ static int set_up(void **state)
 	static const struct msg_template base = { "base", "0123456789abcdef0123456789abcdef" };
 
 	(void)state;
-	if (store_open(":memory:", &f.store, &e) < 0)
+	if (store_open(":memory:", &f.link.store, &e) < 0)
 		return -1;
-	return templates_init(&f.templates, &base, 1, &e);
+	return templates_init(&f.sandbox.templates, &base, 1, &e);
 }
 
 static int parse(const char *text, enum spec_version ver)
@@ -175,7 +175,7 @@ static int tear_down(void **state)
 {
 	(void)state;
 	spec_done(&sp);
-	store_close(f.store);
+	store_close(f.link.store);
 	return 0;
 }
 

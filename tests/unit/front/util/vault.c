@@ -116,7 +116,7 @@ static int fill(const struct front *f, const char *text, struct buf *out, bool *
 static void placeholders_are_filled(void **state)
 {
 	autobuf struct buf out = BUF_INIT(8192), sealed = BUF_INIT(8192);
-	struct front f = { .vault = v };
+	struct front f = { .link.vault = v };
 	struct team_row team = { .id = "t",
 		.name = "t",
 		.max_sandboxes = LIMIT_DEFAULT,
@@ -125,8 +125,8 @@ static void placeholders_are_filled(void **state)
 	bool secret;
 
 	(void)state;
-	assert_int_equal(store_open(":memory:", &f.store, &e), 0);
-	assert_int_equal(teams_add(f.store, &team, &e), 0);
+	assert_int_equal(store_open(":memory:", &f.link.store, &e), 0);
+	assert_int_equal(teams_add(f.link.store, &team, &e), 0);
 	secret_seal(&f, "t", "sec_1", STR_LIT("VALUE"), &sealed);
 	struct secret_row row = { .id = "sec_1",
 		.team = "t",
@@ -138,7 +138,7 @@ static void placeholders_are_filled(void **state)
 		.created_ms = 1,
 		.updated_ms = 1 };
 
-	assert_int_equal(secrets_add(f.store, &row, &e), 0);
+	assert_int_equal(secrets_add(f.link.store, &row, &e), 0);
 	assert_int_equal(fill(&f, "Bearer ${e2b.secrets.key}!${e2b.secrets. KEY }", &out, &secret), 0);
 	assert_string_equal(buf_cstr(&out), "Bearer VALUE!VALUE");
 	assert_true(secret);
@@ -155,9 +155,9 @@ static void placeholders_are_filled(void **state)
 	/* A sealed value that was moved to another row is nobody's. */
 	row.id = "sec_2";
 	row.name = "stolen";
-	assert_int_equal(secrets_add(f.store, &row, &e), 0);
+	assert_int_equal(secrets_add(f.link.store, &row, &e), 0);
 	assert_int_equal(fill(&f, "${e2b.secrets.stolen}", &out, &secret), -EBADMSG);
-	store_close(f.store);
+	store_close(f.link.store);
 }
 
 int main(void)

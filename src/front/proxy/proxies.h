@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/proxy/proxies: what is passed on into sandboxes, now. */
+#pragma once
+
+#include <stdint.h>
+
+struct accounts;
+struct debug;
+struct links;
+struct records;
+struct sandboxes;
+
+struct proxies {
+	struct links *link;
+	struct accounts *account;
+	struct records *record;
+	struct sandboxes *sandbox;
+	struct debug *debug; /* NULL without debug ports */
+	uint32_t tunnels;    /* upgraded connections */
+	uint32_t exchanges;  /* requests */
+};

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/template/builds: the builds of templates under way. */
+#pragma once
+
+#include "front/template/build.h"
+
+struct accounts;
+struct image_gc;
+struct links;
+struct records;
+struct sandboxes;
+
+struct builds {
+	struct links *link;
+	struct accounts *account;
+	struct records *record;
+	struct sandboxes *sandbox;
+	struct build_list list;
+	struct image_gc *image_gc; /* NULL: none is under way */
+};
