@@ -238,7 +238,7 @@ static int reconcile(struct boot *b, struct err *e)
 		if (b->owned[i])
 			continue;
 		log_info("removing what is kept for nobody", "name=%s", b->kept[i].name);
-		forget_kept(f, b->kept[i].name);
+		forget_kept(&f->link, b->kept[i].name);
 	}
 	image_gc_begin(f);
 	logbook_end_lost(f->record.logbook);

@@ -56,7 +56,7 @@ static void forks_done(struct forks *fs)
 
 	for (size_t i = 0; i < fs->n; i++)
 		(void)json_array_append_new(all, fs->v[i].re);
-	forget_kept(fs->r->front, fs->kept);
+	forget_kept(&fs->r->front->link, fs->kept);
 	reply_json(fs->r, 201, all, NULL);
 	sandbox_unref(fs->source);
 	req_unref(fs->r);

@@ -248,7 +248,7 @@ static void pause_if_healthy(struct req *r, struct sandbox *sb, bool memory)
 	struct check *ck = must_alloc(sizeof *ck);
 
 	*ck = (struct check) { req_ref(r), sandbox_ref(sb), memory };
-	(void)init_call_new(r->front, &rq, on_health, ck);
+	(void)init_call_new(&r->front->link, &rq, on_health, ck);
 }
 
 void api_pause(struct req *r)

@@ -94,7 +94,7 @@ static void on_ruled(void *user, int no, const char *pem)
 			.wait_ms = CA_WAIT_MS,
 		};
 
-		(void)init_call_new(sb->front, &rq, on_trusted, ch);
+		(void)init_call_new(&sb->front->link, &rq, on_trusted, ch);
 	}
 }
 

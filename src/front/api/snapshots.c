@@ -82,7 +82,7 @@ static void on_kept(void *user, const struct keep_result *re)
 			event_note(sb, EVENT_CHECKPOINTED, json_pack("{s:s}", "snapshot_id", sn->template_id));
 			reply_json(mk->r, 201, snapshot_json(f, sn), NULL);
 		} else {
-			forget_kept(f, re->name);
+			forget_kept(&f->link, re->name);
 		}
 	}
 	if (e.no)

@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "base/str.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/link/warden_link.h"
 #include "front/util/mem.h"
 #include "loop/loop.h"
@@ -16,7 +16,7 @@
 #define AGAIN_MS 500
 
 struct forget {
-	struct front *f;
+	struct links *link;
 	struct timer *timer;
 	char name[ID_SIZE];
 };
@@ -29,7 +29,7 @@ static void on_answer(void *user, const struct warden_reply *re)
 
 	if (re->no == EAGAIN) {
 		if (!g->timer)
-			g->timer = timer_new(g->f->link.loop, ask, g);
+			g->timer = timer_new(g->link->loop, ask, g);
 		if (g->timer) {
 			timer_arm(g->timer, AGAIN_MS);
 			return;
@@ -48,14 +48,14 @@ static void ask(void *user)
 	struct msg_name m = { 0 };
 
 	memcpy(m.name, g->name, sizeof m.name);
-	(void)warden_ask(g->f->link.warden, OP_FORGET, &m, sizeof m, on_answer, g);
+	(void)warden_ask(g->link->warden, OP_FORGET, &m, sizeof m, on_answer, g);
 }
 
-void forget_kept(struct front *f, const char *name)
+void forget_kept(struct links *l, const char *name)
 {
 	struct forget *g = must_alloc(sizeof *g);
 
-	g->f = f;
+	g->link = l;
 	(void)str_copy(g->name, sizeof g->name, str_of(name));
 	ask(g);
 }

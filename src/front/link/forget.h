@@ -3,6 +3,6 @@
  * it. */
 #pragma once
 
-struct front;
+struct links;
 
-void forget_kept(struct front *f, const char *name);
+void forget_kept(struct links *l, const char *name);

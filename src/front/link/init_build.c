@@ -7,8 +7,8 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "front/front.h"
 #include "front/link/init_call.h"
+#include "front/link/links.h"
 #include "front/util/mem.h"
 #include "http/json.h"
 
@@ -48,7 +48,7 @@ static void on_answer(void *user, const struct init_result *re)
 	b.fn(b.user, ok ? 0 : ECHILD, e.no ? e.text : text);
 }
 
-struct init_build *init_build_new(struct front *f, const char *id, json_t *args, uint64_t wait_ms, init_build_fn *fn,
+struct init_build *init_build_new(struct links *l, const char *id, json_t *args, uint64_t wait_ms, init_build_fn *fn,
     void *user)
 {
 	struct init_build *b = must_alloc(sizeof *b);
@@ -68,6 +68,6 @@ struct init_build *init_build_new(struct front *f, const char *id, json_t *args,
 	};
 
 	*b = (struct init_build) { .fn = fn, .user = user };
-	b->call = init_call_new(f, &rq, on_answer, b);
+	b->call = init_call_new(l, &rq, on_answer, b);
 	return b;
 }

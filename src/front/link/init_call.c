@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/link/warden_link.h"
 #include "front/util/mem.h"
 #include "http/call.h"
@@ -17,7 +17,7 @@
 #define MESSAGE_MAX (2 * 1024 * 1024 + 4096)
 
 struct init_call {
-	struct front *front;
+	struct links *link;
 	struct warden_call *connecting;
 	struct http_call *call;
 	struct timer *timer;
@@ -97,7 +97,7 @@ static void on_late(void *user)
 
 static void send_on(struct init_call *c, int fd)
 {
-	c->call = http_call_new(c->front->link.loop, fd, &ops, c);
+	c->call = http_call_new(c->link->loop, fd, &ops, c);
 	if (!c->call) {
 		timer_arm(c->timer, 0); /* not from inside */
 		return;
@@ -117,17 +117,17 @@ static void on_connected(void *user, const struct warden_reply *re)
 		send_on(c, re->fd);
 }
 
-struct init_call *init_call_new(struct front *f, const struct init_request *rq, init_call_fn *fn, void *user)
+struct init_call *init_call_new(struct links *l, const struct init_request *rq, init_call_fn *fn, void *user)
 {
 	struct init_call *c = must_alloc(sizeof *c);
 
-	*c = (struct init_call) { .front = f,
+	*c = (struct init_call) { .link = l,
 		.out = BUF_INIT(MESSAGE_MAX),
 		.in = BUF_INIT(MESSAGE_MAX),
 		.want_body = rq->want_body,
 		.fn = fn,
 		.user = user };
-	c->timer = timer_new(f->link.loop, on_late, c);
+	c->timer = timer_new(l->loop, on_late, c);
 	if (!c->timer)
 		abort(); /* as must_alloc() */
 	timer_arm(c->timer, rq->wait_ms);
@@ -141,6 +141,6 @@ struct init_call *init_call_new(struct front *f, const struct init_request *rq, 
 	if (rq->fd >= 0)
 		send_on(c, rq->fd);
 	else
-		c->connecting = warden_ask_id(f->link.warden, OP_CONNECT, rq->id, rq->request, on_connected, c);
+		c->connecting = warden_ask_id(l->warden, OP_CONNECT, rq->id, rq->request, on_connected, c);
 	return c;
 }

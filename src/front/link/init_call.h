@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 
-struct front;
+struct links;
 struct init_call;
 
 struct init_request {
@@ -32,5 +32,5 @@ struct init_result {
 typedef void init_call_fn(void *user, const struct init_result *re);
 
 /* fn is called once, never from inside; afterwards the call is gone. What rq points to is needed until it returns. */
-struct init_call *init_call_new(struct front *f, const struct init_request *rq, init_call_fn *fn, void *user);
+struct init_call *init_call_new(struct links *l, const struct init_request *rq, init_call_fn *fn, void *user);
 void init_call_free(struct init_call *c); /* not wanted any more: fn is not called. NULL is fine */

@@ -31,7 +31,7 @@ struct keep {
 static void finish(struct keep *k)
 {
 	if (k->re.e.no && k->re.name[0]) /* in part, perhaps */
-		forget_kept(k->sb->front, k->re.name);
+		forget_kept(&k->sb->front->link, k->re.name);
 	sandbox_was_kept(k->sb);
 	k->fn(k->user, &k->re);
 	sandbox_unref(k->sb);
@@ -53,7 +53,7 @@ static void begin(struct keep *k);
 
 static void begin_again(struct keep *k)
 {
-	forget_kept(k->sb->front, k->re.name);
+	forget_kept(&k->sb->front->link, k->re.name);
 	memset(&k->re, 0, sizeof k->re);
 	k->again = k->released = false;
 	begin(k);
@@ -179,7 +179,7 @@ static void begin(struct keep *k)
 		.wait_ms = QUIET_MS,
 	};
 
-	(void)init_call_new(k->sb->front, &rq, on_quiet, k);
+	(void)init_call_new(&k->sb->front->link, &rq, on_quiet, k);
 }
 
 void sandbox_keep(struct sandbox *sb, enum keep_memory memory, bool brief, keep_fn *fn, void *user)

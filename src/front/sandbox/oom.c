@@ -47,5 +47,5 @@ void sandbox_oom(struct sandbox *sb, uint32_t kills)
 		.wait_ms = TELL_MS,
 	};
 
-	(void)init_call_new(sb->front, &rq, on_told, sandbox_ref(sb));
+	(void)init_call_new(&sb->front->link, &rq, on_told, sandbox_ref(sb));
 }

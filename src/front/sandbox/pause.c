@@ -49,7 +49,7 @@ static bool has(const struct sandbox *sb, uint32_t what)
 static void kept_clear(struct sandbox *sb)
 {
 	if (sb->kept.name[0])
-		forget_kept(sb->front, sb->kept.name);
+		forget_kept(&sb->front->link, sb->kept.name);
 	memset(&sb->kept, 0, sizeof sb->kept);
 }
 
@@ -210,7 +210,7 @@ void sandbox_pause(struct sandbox *sb, bool memory)
 	sandbox_set_state(sb, SANDBOX_PAUSING); /* closes ours */
 	sandbox_ref(sb);
 	if (memory && sb->front->sandbox.can_checkpoint)
-		(void)init_call_new(sb->front, &rq, on_quiet, sb);
+		(void)init_call_new(&sb->front->link, &rq, on_quiet, sb);
 	else
 		on_quiet(sb, &(struct init_result) { .fd = -1 });
 }
@@ -362,7 +362,7 @@ static void resumed(struct sandbox *sb)
 	row_set(sb, ROW_RUNNING);
 	sandbox_note_life(sb, LOG_LVL_INFO, "sandbox resumed");
 	if (old.name[0])
-		forget_kept(sb->front, old.name);
+		forget_kept(&sb->front->link, old.name);
 	sandbox_set_state(sb, SANDBOX_RUNNING);
 }
 

@@ -171,7 +171,7 @@ int snapshot_add(struct front *f, struct snapshot *sn, struct err *e)
 	{
 		if (strcmp(old->template_id, sn->template_id) != 0 || strcmp(old->tag, sn->tag) != 0)
 			continue;
-		forget_kept(f, old->kept);
+		forget_kept(&f->link, old->kept);
 		LIST_REMOVE(old, link);
 		snapshot_free(old);
 		break;
@@ -184,7 +184,7 @@ int snapshot_remove(struct front *f, struct snapshot *sn, struct err *e)
 {
 	if (snapshots_drop(f->link.store, sn->template_id, sn->tag, e) < 0)
 		return -e->no;
-	forget_kept(f, sn->kept);
+	forget_kept(&f->link, sn->kept);
 	LIST_REMOVE(sn, link);
 	snapshot_free(sn);
 	return 0;

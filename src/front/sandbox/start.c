@@ -110,7 +110,7 @@ static void tell(struct sandbox *sb, uint64_t wait_ms, const char *ca, init_call
 		.wait_ms = wait_ms,
 	};
 
-	(void)init_call_new(sb->front, &rq, fn, user);
+	(void)init_call_new(&sb->front->link, &rq, fn, user);
 }
 
 /* Who is to be told once the rules of its network hold. */

@@ -10,6 +10,6 @@ struct init_build *start_cmd_run(struct front *f, const char *id, init_build_fn 
 {
 	uint32_t wait_s = f->link.opt.ready_timeout_s < WAIT_MAX_S ? f->link.opt.ready_timeout_s : WAIT_MAX_S;
 
-	return init_build_new(f, id, json_pack("[s,o]", "start", json_sprintf("%u", wait_s)), (wait_s + 5) * 1000ull,
-	    fn, user);
+	return init_build_new(&f->link, id, json_pack("[s,o]", "start", json_sprintf("%u", wait_s)),
+	    (wait_s + 5) * 1000ull, fn, user);
 }

@@ -5,4 +5,6 @@
 
 #include "front/link/init_build.h"
 
+struct front;
+
 struct init_build *start_cmd_run(struct front *f, const char *id, init_build_fn *fn, void *user);

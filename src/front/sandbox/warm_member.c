@@ -81,7 +81,7 @@ static void ask_ready(struct member *m, int fd)
 		.wait_ms = READY_WAIT_MS,
 	};
 
-	m->call = init_call_new(m->front, &rq, on_ready, m);
+	m->call = init_call_new(&m->front->link, &rq, on_ready, m);
 }
 
 static void on_start_cmd(void *user, int no, const char *text)
@@ -131,7 +131,7 @@ static void on_made(void *user, const struct warden_reply *re)
 		.wait_ms = SETTINGS_WAIT_MS,
 	};
 
-	m->call = init_call_new(m->front, &rq, on_settled, m);
+	m->call = init_call_new(&m->front->link, &rq, on_settled, m);
 }
 
 struct member *member_new(struct front *f, const struct template *tpl, const struct member_start *start, member_fn *fn,

@@ -565,7 +565,7 @@ void build_release(struct front *f, const char *kept)
 	if (!kept[0] || kept_users(f->link.store, kept, &e) != 0)
 		return;
 	warm_pool_forget(f->sandbox.warm_pool, kept);
-	forget_kept(f, kept);
+	forget_kept(&f->link, kept);
 }
 
 struct gc {

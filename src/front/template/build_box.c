@@ -47,7 +47,7 @@ void box_end(struct build *b)
 	if (b->has_box)
 		(void)warden_ask_id(b->front->link.warden, OP_KILL, b->box, "", ignore_reply, NULL);
 	if (b->keep_name[0]) /* half kept, or kept and not noted */
-		forget_kept(b->front, b->keep_name);
+		forget_kept(&b->front->link, b->keep_name);
 	b->has_box = false;
 	b->keep_name[0] = '\0';
 }
@@ -83,7 +83,7 @@ static void on_helped(void *user, int no, const char *text)
 void box_helper(struct build *b, json_t *args, void (*then)(struct build *b))
 {
 	b->then = then;
-	b->helper = init_build_new(b->front, b->box, args, HELPER_WAIT_MS, on_helped, b);
+	b->helper = init_build_new(&b->front->link, b->box, args, HELPER_WAIT_MS, on_helped, b);
 }
 
 /* --- its start ----------------------------------------------------------------------------------------------- */
@@ -184,7 +184,7 @@ static void on_made(void *user, const struct warden_reply *re)
 		.wait_ms = SETTINGS_WAIT_MS,
 	};
 
-	b->call = init_call_new(b->front, &rq, on_settled, b);
+	b->call = init_call_new(&b->front->link, &rq, on_settled, b);
 }
 
 /* Those of the template, and what else sandboxes get. */
@@ -336,7 +336,7 @@ void box_keep(struct build *b, bool memory, void (*then)(struct build *b, const 
 	b->keep_memory = memory;
 	b->keep_what = 0;
 	if (memory)
-		b->call = init_call_new(b->front, &rq, on_quiet, b);
+		b->call = init_call_new(&b->front->link, &rq, on_quiet, b);
 	else
 		freeze(b);
 }

@@ -160,7 +160,7 @@ static void on_system_kept(struct build *b, const char *name, uint32_t what)
 	int r = note_layer(b, b->recipe.system_key, name, what, &row);
 
 	if (r == 1) { /* ours is not needed */
-		forget_kept(b->front, b->keep_name);
+		forget_kept(&b->front->link, b->keep_name);
 		b->keep_name[0] = '\0';
 	}
 	if (r >= 0)
