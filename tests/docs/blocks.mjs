@@ -95,9 +95,9 @@ function ofManual(page, text) {
 }
 
 export function pages() {
-	const docs = fs.readdirSync(path.join(TOP, 'docs')).filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`)
-	const manuals = fs.readdirSync(path.join(TOP, 'docs/man')).map((name) => `docs/man/${name}`)
-	return ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...docs, ...manuals]
+	const of = (dir) => fs.readdirSync(path.join(TOP, dir)).map((name) => `${dir}/${name}`)
+	const docs = [...of('docs'), ...of('docs/internals')].filter((name) => name.endsWith('.md'))
+	return ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...docs, ...of('docs/man')]
 }
 
 export const read = (page) => fs.readFileSync(path.join(TOP, page), 'utf8')

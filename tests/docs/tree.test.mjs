@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pages against the tree: folders and who includes whom, programs, source files that are named, indexes of pages.
+import { test } from '../lib/case.mjs'
+import assert from 'node:assert/strict'
+import fs from 'node:fs'
+import path from 'node:path'
+import { pages, read, TOP } from './blocks.mjs'
+
+const SRC = path.join(TOP, 'src')
+const MAP = 'docs/architecture.md'
+
+const folders = (dir) => fs.readdirSync(dir, { withFileTypes: true }).filter((e) => e.isDirectory()).map((e) => e.name).sort()
+const sources = (dir) => fs.readdirSync(dir, { recursive: true }).filter((name) => /\.[ch]$/.test(name)).map((name) => path.join(dir, name))
+
+// Rows of the first table behind a line that has this text: arrays of cells.
+function table(page, after) {
+	const lines = read(page).split('\n')
+	const from = lines.findIndex((line, i) => line.startsWith('|') && i > lines.findIndex((l) => l.includes(after)))
+	assert.ok(from > 0, `${page} has no table behind '${after}'`)
+	const end = lines.findIndex((line, i) => i > from && !line.startsWith('|'))
+	return lines.slice(from + 2, end).map((line) => line.split('|').slice(1, -1).map((cell) => cell.trim()))
+}
+
+function included(folder) {
+	const all = new Set()
+	for (const file of sources(path.join(SRC, folder))) {
+		for (const [, name] of fs.readFileSync(file, 'utf8').matchAll(/^#include "([a-z_]+)\//gm))
+			all.add(name)
+	}
+	all.delete(folder)
+	return [...all].sort()
+}
+
+test('the table of folders is that of src', () => {
+	const rows = table(MAP, '## Folders')
+	assert.deepEqual(rows.map(([name]) => name.replace(/`/g, '')).sort(), folders(SRC))
+	for (const [name, , calls] of rows)
+		assert.deepEqual(calls.split(/\s+/).filter(Boolean).sort(), included(name.replace(/`/g, '')), `what src/${name} includes`)
+})
+
+test('a folder stands below those that it calls', () => {
+	const seen = new Set()
+	for (const [name, , calls] of table(MAP, '## Folders')) {
+		for (const call of calls.split(/\s+/).filter(Boolean))
+			assert.ok(seen.has(call), `${name} calls ${call}, which stands below it`)
+		seen.add(name.replace(/`/g, ''))
+	}
+})
+
+test('the floors are those of src/front', () => {
+	assert.deepEqual(table(MAP, 'The **floors**').map(([name]) => name.replace(/`/g, '')).sort(), folders(path.join(SRC, 'front')))
+})
+
+test('the table of programs has all that are built, and no other', () => {
+	const named = table(MAP, '## Processes').map(([name]) => /^`([^`]+)`/.exec(name)?.[1]).filter(Boolean)
+	const text = folders(SRC).flatMap((folder) => [path.join(SRC, folder, 'meson.build'), ...sources(path.join(SRC, folder))])
+		.map((file) => fs.readFileSync(file, 'utf8')).join('\n')
+	const built = [...text.matchAll(/executable\('(atoll[a-z-]*)'/g)].map((m) => m[1])
+	assert.deepEqual(built.filter((name) => name !== 'atoll' && !named.includes(name)), [])
+	assert.deepEqual(named.filter((name) => !built.includes(name) && !text.includes(`"${name}`)), [])
+})
+
+test('source files that pages name are there', () => {
+	const missing = pages().filter((page) => page.endsWith('.md')).flatMap((page) =>
+		[...read(page).matchAll(/`((?:[a-z_]+\/)+[a-z0-9_]+\.(?:c|h|py|mjs|tbl))`/g)].map((m) => m[1])
+			.filter((file) => !fs.existsSync(path.join(TOP, file)) && !fs.existsSync(path.join(SRC, file))).map((file) => `${page}: ${file}`))
+	assert.deepEqual(missing, [])
+})
+
+test('indexes have every page', () => {
+	const linked = (page) => new Set([...read(page).matchAll(/\]\(([^)#]+\.md)/g)].map((m) => path.join(path.dirname(page), m[1])))
+	const internals = linked(MAP), front = linked('README.md')
+	assert.deepEqual(pages().filter((page) => page.startsWith('docs/internals/') && !internals.has(page)), [])
+	assert.deepEqual(pages().filter((page) => /^docs\/[^/]*\.md$/.test(page) && !front.has(page)), [])
+})
