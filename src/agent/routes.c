@@ -2,65 +2,36 @@
 /* agent/routes: which method and path is which handler. */
 #include "agent/routes.h"
 
-#include "base/fd.h"
-
 #define SMALL (64 * 1024)
 #define CODE (8 * 1024 * 1024)  /* ATOLL_CODE_MAX, all of it escaped */
 #define TOOL (16 * 1024 * 1024) /* as the front: a file to be written may be in it */
 
 static const struct route routes[] = {
-	{ "POST", "/mcp", TOOL, mcp_post, .quick = mcp_post_quick },
-	{ "GET", "/mcp", 0, mcp_get, .quick = mcp_get_quick },
-	{ "DELETE", "/mcp", 0, mcp_delete },
-	{ "GET", "/agent/tools", 0, agent_tools, .quick = agent_tools_quick },
-	{ "POST", "/agent/tools/{name}", TOOL, agent_tool_call },
-	{ "POST", "/agent/tool-records", 4096, agent_tool_record },
-	{ "GET", "/agent/health", 0, agent_health },
-	{ "GET", "/agent/state", 0, agent_state },
-	{ "GET", "/agent/metrics", 0, agent_metrics },
-	{ "POST", "/agent/messages", CODE, agent_messages },
-	{ "GET", "/agent/sessions", 0, agent_sessions_list },
-	{ "POST", "/agent/sessions", SMALL, agent_sessions_create },
-	{ "GET", "/agent/sessions/{id}", 0, agent_session_get },
-	{ "DELETE", "/agent/sessions/{id}", 0, agent_session_delete },
-	{ "GET", "/agent/sessions/{id}/usage", 0, agent_session_usage },
-	{ "POST", "/agent/sessions/{id}/execute", CODE, agent_session_execute },
+	{ { "POST", "/mcp" }, TOOL, mcp_post, .quick = mcp_post_quick },
+	{ { "GET", "/mcp" }, 0, mcp_get, .quick = mcp_get_quick },
+	{ { "DELETE", "/mcp" }, 0, mcp_delete },
+	{ { "GET", "/agent/tools" }, 0, agent_tools, .quick = agent_tools_quick },
+	{ { "POST", "/agent/tools/{name}" }, TOOL, agent_tool_call },
+	{ { "POST", "/agent/tool-records" }, 4096, agent_tool_record },
+	{ { "GET", "/agent/health" }, 0, agent_health },
+	{ { "GET", "/agent/state" }, 0, agent_state },
+	{ { "GET", "/agent/metrics" }, 0, agent_metrics },
+	{ { "POST", "/agent/messages" }, CODE, agent_messages },
+	{ { "GET", "/agent/sessions" }, 0, agent_sessions_list },
+	{ { "POST", "/agent/sessions" }, SMALL, agent_sessions_create },
+	{ { "GET", "/agent/sessions/{id}" }, 0, agent_session_get },
+	{ { "DELETE", "/agent/sessions/{id}" }, 0, agent_session_delete },
+	{ { "GET", "/agent/sessions/{id}/usage" }, 0, agent_session_usage },
+	{ { "POST", "/agent/sessions/{id}/execute" }, CODE, agent_session_execute },
 };
-
-static bool path_matches(const char *pattern, struct str path, struct str *ret_param)
-{
-	struct str want = str_of(pattern);
-
-	while (want.p && path.p) {
-		struct str w = str_cut(&want, '/'), p = str_cut(&path, '/');
-
-		if (w.n > 0 && w.p[0] == '{') {
-			if (p.n == 0)
-				return false;
-			*ret_param = p;
-		} else if (!str_eq(w, p)) {
-			return false;
-		}
-	}
-	return !want.p && !path.p;
-}
 
 const struct route *agent_route_find(struct str method, struct str path, struct str *ret_param, struct buf *ret_allow)
 {
-	struct str get = STR_LIT("GET");
+	struct str params[HTTP_ROUTE_PARAMS];
+	ptrdiff_t i = http_route_find(HTTP_ROUTES(routes), http_route_method(method), path, params, ret_allow);
 
-	if (str_is(method, "HEAD"))
-		method = get;
-	for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
-		struct str param = STR_NULL;
-
-		if (!path_matches(routes[i].pattern, path, &param))
-			continue;
-		if (str_is(method, routes[i].method)) {
-			*ret_param = param;
-			return &routes[i];
-		}
-		buf_fmt(ret_allow, "%s%s", ret_allow->n ? ", " : "", routes[i].method);
-	}
-	return NULL;
+	if (i < 0)
+		return NULL;
+	*ret_param = params[0];
+	return &routes[i];
 }

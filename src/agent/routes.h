@@ -7,12 +7,12 @@
 
 #include "base/buf.h"
 #include "base/str.h"
+#include "http/route.h"
 
 struct visit;
 
 struct route {
-	const char *method,
-	    *pattern; /* "{name}" stands for one non-empty segment, of which a pattern has at most one */
+	struct http_route on; /* its pattern has at most one "{name}" */
 	size_t body_max;
 	void (*handler)(struct visit *v);     /* on a thread of its own, see agent/visit.h */
 	bool (*quick)(const struct visit *v); /* may be NULL; true: it does not block, so the loop itself calls it */

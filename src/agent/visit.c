@@ -398,7 +398,7 @@ static void run(void *arg)
 	if (!o->on_loop)
 		busy_end(&v->who);
 	log_info("served", "request=%s method=%s path=%s status=%d ms=%.1f team=%s%s", v->who.request, v->method,
-	    o->route->pattern, o->status, (double)(clock_mono_us() - o->began_us) / 1000, v->who.team,
+	    o->route->on.pattern, o->status, (double)(clock_mono_us() - o->began_us) / 1000, v->who.team,
 	    visit_gone(v) ? " gone=1" : "");
 	unref(o);
 }

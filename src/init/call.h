@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "http/connect.h"
+#include "http/route.h"
 #include "init/users.h"
 
 struct call;
@@ -32,7 +33,7 @@ struct timer;
 enum rpc_kind { RPC_UNARY, RPC_SERVER_STREAM, RPC_CLIENT_STREAM };
 
 struct rpc {
-	const char *path; /* "/process.Process/Start" */
+	struct http_route on; /* "/process.Process/Start", by POST */
 	enum rpc_kind kind;
 	void (*start)(struct call *c, json_t *msg);
 	void (*more)(struct call *c, json_t *msg); /* RPC_CLIENT_STREAM: each later message */

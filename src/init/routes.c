@@ -2,11 +2,9 @@
 /* routes: which handler a request goes to. Paths are matched whole: "/files" must not catch "/filesystem.…". */
 #include "init/routes.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/fd.h"
 #include "http/json.h"
+#include "http/route.h"
 #include "http/schema.h"
 #include "http/server.h"
 #include "init/build.h"
@@ -23,29 +21,30 @@
 #include "init/watch_rpc.h"
 
 #define INTERPRETER_PORT "49999" /* in E2b-Sandbox-Port: the request is for the code interpreter, not for envd */
+#define ALLOW_MAX 64
 
 struct route {
-	const char *method, *path;
+	struct http_route on;
 	void (*serve)(struct init *in, struct http_req *rq);
 };
 
 static const struct route routes[] = {
-	{ "GET", "/health", control_health },
-	{ "GET", "/metrics", metrics_get },
-	{ "GET", "/envs", control_envs },
-	{ "POST", "/init", control_init },
-	{ "GET", "/atoll/events", events_get },
-	{ "POST", "/atoll/quiet", control_quiet },
-	{ "POST", "/atoll/oom", oom_post },
-	{ "GET", "/atoll/ready", interp_ready },
-	{ "POST", "/atoll/build", build_serve },
-	{ "GET", "/files", files_get },
-	{ "POST", "/files", files_post },
-	{ "POST", "/files/compose", files_compose },
+	{ { "GET", "/health" }, control_health },
+	{ { "GET", "/metrics" }, metrics_get },
+	{ { "GET", "/envs" }, control_envs },
+	{ { "POST", "/init" }, control_init },
+	{ { "GET", "/atoll/events" }, events_get },
+	{ { "POST", "/atoll/quiet" }, control_quiet },
+	{ { "POST", "/atoll/oom" }, oom_post },
+	{ { "GET", "/atoll/ready" }, interp_ready },
+	{ { "POST", "/atoll/build" }, build_serve },
+	{ { "GET", "/files" }, files_get },
+	{ { "POST", "/files" }, files_post },
+	{ { "POST", "/files/compose" }, files_compose },
 };
 
-#define UNARY(path, fn, in, out) { path, RPC_UNARY, fn, NULL, NULL, &(in), &(out) }
-#define STREAM(path, fn, in, out) { path, RPC_SERVER_STREAM, fn, NULL, NULL, &(in), &(out) }
+#define UNARY(path, fn, in, out) { { "POST", path }, RPC_UNARY, fn, NULL, NULL, &(in), &(out) }
+#define STREAM(path, fn, in, out) { { "POST", path }, RPC_SERVER_STREAM, fn, NULL, NULL, &(in), &(out) }
 
 static const struct rpc rpcs[] = {
 	STREAM("/process.Process/Start", process_start, pb_start_request, pb_event_response),
@@ -55,7 +54,7 @@ static const struct rpc rpcs[] = {
 	UNARY("/process.Process/SendInput", process_send_input, pb_send_input_request, pb_empty),
 	UNARY("/process.Process/SendSignal", process_send_signal, pb_send_signal_request, pb_empty),
 	UNARY("/process.Process/CloseStdin", process_close_stdin, pb_of_process, pb_empty),
-	{ "/process.Process/StreamInput", RPC_CLIENT_STREAM, process_stream_input, process_stream_input,
+	{ { "POST", "/process.Process/StreamInput" }, RPC_CLIENT_STREAM, process_stream_input, process_stream_input,
 	    process_stream_input_end, &pb_stream_input_request, &pb_empty },
 	UNARY("/filesystem.Filesystem/Stat", fs_stat, pb_path_request, pb_entry_response),
 	UNARY("/filesystem.Filesystem/MakeDir", fs_make_dir, pb_path_request, pb_entry_response),
@@ -94,44 +93,30 @@ static bool refuse_user(struct http_req *rq)
 	return true;
 }
 
-static bool serve_rest(struct init *in, struct http_req *rq)
+static void serve_envd(struct init *in, struct http_req *rq)
 {
-	char allow[32] = "";
+	autobuf struct buf allow = BUF_INIT(ALLOW_MAX);
+	struct str none[HTTP_ROUTE_PARAMS]; /* no path of envd has a parameter */
+	ptrdiff_t i = http_route_find(HTTP_ROUTES(routes), rq->method, rq->path, none, &allow);
 
-	for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
-		if (!str_is(rq->path, routes[i].path))
-			continue;
-		if (str_is(rq->method, routes[i].method)) {
-			if (!refuse_user(rq))
-				routes[i].serve(in, rq);
-			return true;
-		}
-		(void)snprintf(allow + strlen(allow), sizeof(allow) - strlen(allow), "%s%s", allow[0] ? ", " : "",
-		    routes[i].method);
+	if (i >= 0) {
+		if (!refuse_user(rq))
+			routes[i].serve(in, rq);
+		return;
 	}
-	if (allow[0])
-		refuse_method(rq, allow);
-	return allow[0] != '\0';
-}
-
-static bool serve_rpc(struct init *in, struct http_req *rq)
-{
-	for (size_t i = 0; i < ARRAY_LEN(rpcs); i++) {
-		if (!str_is(rq->path, rpcs[i].path))
-			continue;
-		if (str_is(rq->method, "POST"))
-			call_new(in, rq, &rpcs[i]);
-		else
-			refuse_method(rq, "POST");
-		return true;
-	}
-	return false;
+	i = http_route_find(HTTP_ROUTES(rpcs), rq->method, rq->path, none, &allow);
+	if (i >= 0)
+		call_new(in, rq, &rpcs[i]);
+	else if (allow.n > 0)
+		refuse_method(rq, buf_cstr(&allow));
+	else
+		reply_error(rq, 404, "path '%.*s' not found", (int)(rq->path.n < 200 ? rq->path.n : 200), rq->path.p);
 }
 
 void routes_serve(struct init *in, struct http_req *rq)
 {
 	if (str_is(http_header_get(&rq->headers, "e2b-sandbox-port"), INTERPRETER_PORT))
 		interp_serve(in, rq);
-	else if (!serve_rest(in, rq) && !serve_rpc(in, rq))
-		reply_error(rq, 404, "path '%.*s' not found", (int)(rq->path.n < 200 ? rq->path.n : 200), rq->path.p);
+	else
+		serve_envd(in, rq);
 }
