@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzz target: lines are the Host, the two routing headers, the method and the target of a request. Whatever they are,
- * a port of a sandbox is a port and an id, and without the token nobody comes past the check of envd. */
+ * a port of a sandbox is a port and an id, a route of the API is the first whose segments are those of the path, and
+ * without the token nobody comes past the check of envd. */
 #include <string.h>
 
+#include "front/api/routes.h"
 #include "front/proxy/envd_check.h"
 #include "front/proxy/route.h"
 #include "fuzz.h"
@@ -54,6 +56,49 @@ static void check(struct str method, struct str target)
 	}
 }
 
+/* Segment by segment, and so in another way than http/route. */
+static bool fits(const char *pattern, struct str path, struct str params[HTTP_ROUTE_PARAMS])
+{
+	struct str want = str_of(pattern);
+	size_t n = 0;
+
+	for (size_t i = 0; i < HTTP_ROUTE_PARAMS; i++)
+		params[i] = STR_NULL;
+	while (want.p && path.p) {
+		struct str w = str_cut(&want, '/'), p = str_cut(&path, '/');
+
+		if (str_is(w, "{*}"))
+			return p.n > 0;
+		if (str_starts(w, "{") ? p.n == 0 : !str_eq(w, p))
+			return false;
+		if (str_starts(w, "{")) {
+			MUST(n < HTTP_ROUTE_PARAMS);
+			params[n++] = p;
+		}
+	}
+	return !want.p && !path.p;
+}
+
+static void api(struct str method, struct str path)
+{
+	struct str got[HTTP_ROUTE_PARAMS], want[HTTP_ROUTE_PARAMS];
+	autobuf struct buf allow = BUF_INIT(256);
+	const struct route *r = route_find(method, path, got, &allow), *first = NULL;
+	bool others = false;
+
+	for (size_t i = 0; !first && route_at(i); i++) {
+		bool fit = fits(route_at(i)->on.pattern, path, want);
+
+		if (fit && str_is(http_route_method(method), route_at(i)->on.method))
+			first = route_at(i);
+		else
+			others |= fit;
+	}
+	MUST(r == first && others == (allow.n > 0));
+	for (size_t i = 0; r && i < HTTP_ROUTE_PARAMS; i++)
+		MUST(got[i].p == want[i].p && got[i].n == want[i].n);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct str rest = { (const char *)data, size };
@@ -61,7 +106,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		   method = str_cut(&rest, '\n');
 
 	route(host, id, port);
-	if (method.p && rest.p)
+	if (method.p && rest.p) {
+		struct str path = rest;
+
 		check(method, rest);
+		api(method, str_cut(&path, '?'));
+	}
 	return 0;
 }

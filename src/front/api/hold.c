@@ -126,7 +126,7 @@ void hold_wrong_key(struct req *r, const char *text)
 		return;
 	}
 	log_warn("authentication failed", "request=%s from=%s route=%s why='%s' delay_ms=%d", r->id, where,
-	    r->route->pattern, text, ms);
+	    r->route->on.pattern, text, ms);
 	h = ms > 0 ? hold(f, &from, text, ms) : NULL;
 	if (h)
 		h->r = req_ref(r);

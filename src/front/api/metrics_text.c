@@ -102,7 +102,7 @@ static void route_label(size_t i, char *z, size_t size)
 {
 	const struct route *r = route_at(i);
 
-	(void)snprintf(z, size, "method=\"%s\",route=\"%s\"", r ? r->method : "", r ? r->pattern : "none");
+	(void)snprintf(z, size, "method=\"%s\",route=\"%s\"", r ? r->on.method : "", r ? r->on.pattern : "none");
 }
 
 /* Routes that nobody has called are left out. */

@@ -147,7 +147,7 @@ static void on_close(struct http_req *rq, bool lost)
 	count(r, lost);
 	log_at(quiet ? LOG_LVL_DEBUG : LOG_LVL_INFO, "request",
 	    "request=%s method=%s route=%s status=%d ms=%.1f team=%s%s%s%s", r->id, r->method,
-	    r->route ? r->route->pattern : "none", r->status, (double)(clock_mono_us() - r->began_us) / 1000,
+	    r->route ? r->route->on.pattern : "none", r->status, (double)(clock_mono_us() - r->began_us) / 1000,
 	    *r->caller.team ? r->caller.team : "none", *r->sandbox ? " id=" : "", r->sandbox, lost ? " lost=1" : "");
 	front_request_over(r->front);
 	req_unref(r);
@@ -224,7 +224,7 @@ static int check_caller(struct req *r)
 	return no;
 }
 
-static void check_and_read(struct req *r, const struct str raw[2])
+static void check_and_read(struct req *r, const struct str raw[HTTP_ROUTE_PARAMS])
 {
 	struct http_req *rq = r->http;
 
@@ -273,7 +273,7 @@ void req_end_slow(struct front *f)
 void req_begin(struct front *f, struct http_req *rq)
 {
 	autobuf struct buf allow = BUF_INIT(256);
-	struct str raw[2] = { STR_NULL, STR_NULL };
+	struct str raw[HTTP_ROUTE_PARAMS] = { STR_NULL, STR_NULL };
 	struct req *r = must_alloc(sizeof *r);
 
 	r->front = f;

@@ -8,13 +8,12 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "front/api/auth.h"
+#include "http/route.h"
 
 struct req;
 
-#define ROUTE_PARAMS 2
-
 struct route {
-	const char *method, *pattern; /* "{name}" stands for one non-empty segment, "{*}" for all that is left */
+	struct http_route on;
 	enum access access;
 	size_t body_max;
 	void (*handler)(struct req *r);
@@ -31,9 +30,8 @@ struct route {
 	bool quiet; /* asked for all the time: no line in the log when all is well */
 };
 
-/* The route, or NULL. Matched on the raw path, so that an encoded '/' stays inside its segment; ret_params are the
- * raw texts of the "{}". *ret_allow lists the methods of the path when only the method is wrong. HEAD counts as GET. */
-const struct route *route_find(struct str method, struct str path, struct str ret_params[ROUTE_PARAMS],
+/* The route, or NULL; see http_route_find(). HEAD counts as GET. */
+const struct route *route_find(struct str method, struct str path, struct str ret_params[HTTP_ROUTE_PARAMS],
     struct buf *ret_allow);
 
 /* May a team that is blocked use it? As on E2B: to see what it has, and to remove it. */

@@ -73,7 +73,7 @@ static const char *const asks[] = { "/mcp", "/agent/" };
 static const char *kind_of(const struct route *rt)
 {
 	for (size_t i = 0; i < ARRAY_LEN(acts); i++) {
-		if (strcmp(acts[i].method, rt->method) == 0 && strcmp(acts[i].pattern, rt->pattern) == 0)
+		if (strcmp(acts[i].method, rt->on.method) == 0 && strcmp(acts[i].pattern, rt->on.pattern) == 0)
 			return acts[i].kind;
 	}
 	return "api.call";
@@ -81,10 +81,10 @@ static const char *kind_of(const struct route *rt)
 
 static bool changes(const struct route *rt)
 {
-	if (strcmp(rt->method, "GET") == 0)
+	if (strcmp(rt->on.method, "GET") == 0)
 		return false;
 	for (size_t i = 0; i < ARRAY_LEN(asks); i++) {
-		if (strncmp(rt->pattern, asks[i], strlen(asks[i])) == 0)
+		if (strncmp(rt->on.pattern, asks[i], strlen(asks[i])) == 0)
 			return false;
 	}
 	return true;
@@ -120,7 +120,8 @@ void audit_request(struct req *r)
 	if (r->param2)
 		set_word(fields, "of", r->param);
 	if (strcmp(kind, "api.call") == 0)
-		(void)json_object_set_new(fields, "call", json_sprintf("%s %s", r->route->method, r->route->pattern));
+		(void)json_object_set_new(fields, "call",
+		    json_sprintf("%s %s", r->route->on.method, r->route->on.pattern));
 	if (r->status == 429) {
 		(void)json_object_set_new(fields, "act", json_string(kind));
 		audit_add_limited(r->front, AUDIT_QUOTA, "quota.refused", &who, fields);
@@ -132,7 +133,7 @@ void audit_request(struct req *r)
 static void set_route(json_t *o, const struct req *r)
 {
 	if (r->route)
-		(void)json_object_set_new(o, "call", json_sprintf("%s %s", r->route->method, r->route->pattern));
+		(void)json_object_set_new(o, "call", json_sprintf("%s %s", r->route->on.method, r->route->on.pattern));
 }
 
 void audit_auth_failed(struct req *r, const char *why)

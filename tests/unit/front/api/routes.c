@@ -7,7 +7,7 @@
 #include "front/api/routes.h"
 #include "unit.h"
 
-static struct str params[ROUTE_PARAMS];
+static struct str params[HTTP_ROUTE_PARAMS];
 static struct buf allow;
 
 static const struct route *find(const char *method, const char *path)
@@ -56,11 +56,11 @@ static void fixed_names_win(void **state)
 
 	(void)state;
 	r = find("GET", "/sandboxes/metrics");
-	assert_string_equal(r->pattern, "/sandboxes/metrics");
+	assert_string_equal(r->on.pattern, "/sandboxes/metrics");
 	r = find("GET", "/sandboxes/iabc");
-	assert_string_equal(r->pattern, "/sandboxes/{id}");
+	assert_string_equal(r->on.pattern, "/sandboxes/{id}");
 	r = find("GET", "/admin/sandboxes/running-counts");
-	assert_string_equal(r->pattern, "/admin/sandboxes/running-counts");
+	assert_string_equal(r->on.pattern, "/admin/sandboxes/running-counts");
 }
 
 /* ... and the addresses that files are sent to, which are signed. */
@@ -74,7 +74,7 @@ static void only_health_is_open(void **state)
 
 		assert_int_equal(route_index(r), i);
 		open += r->access == ACCESS_OPEN;
-		if (strncmp(r->pattern, "/admin/", 7) == 0 || strcmp(r->pattern, "/nodes") == 0)
+		if (strncmp(r->on.pattern, "/admin/", 7) == 0 || strcmp(r->on.pattern, "/nodes") == 0)
 			assert_int_equal(r->access, ACCESS_ADMIN);
 	}
 	assert_int_equal(open, 2);
