@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "client/client.h"
 #include "client/redact.h"
 #include "http/json.h"
 #include "mcp/schema.h"
@@ -17,12 +18,12 @@
 #define TOOLS_MAX 64
 #define HEARTBEAT_MS 5000 /* progress of work that says nothing */
 
-static const struct tool *const groups[] = { tools_code, tools_check, tools_process, tools_files, tools_sandbox,
+static const struct tool_handler *const groups[] = { tools_code, tools_check, tools_process, tools_files, tools_sandbox,
 	tools_session, tools_git };
 
 static struct {
-	const struct tool *v[TOOLS_MAX];
-	json_t *input[TOOLS_MAX];
+	struct tool v[TOOLS_MAX];
+	json_t *input[TOOLS_MAX]; /* borrowed from mcp */
 	size_t n;
 	json_t *mcp, *openai, *anthropic;
 } all;
@@ -31,74 +32,84 @@ static _Thread_local struct tool_run *running;
 
 /* --- the table ----------------------------------------------------------------------------------------------- */
 
-static json_t *schema_of(const char *text, const char *name, struct err *e)
+static const struct tool_handler *handler_find(const char *name)
 {
-	autofree char *copy = str_dup(str_of(text));
-	json_error_t je;
-
-	for (char *p = copy; p && *p; p++) {
-		if (*p == '\'')
-			*p = '"';
+	for (size_t g = 0; g < ARRAY_LEN(groups); g++) {
+		for (const struct tool_handler *h = groups[g]; h->name; h++) {
+			if (strcmp(h->name, name) == 0)
+				return h;
+		}
 	}
-	json_t *j = copy ? json_loads(copy, JSON_REJECT_DUPLICATES, &je) : NULL;
-
-	if (!j)
-		(void)err_set(e, EINVAL, "schema of tool '%s': %s at %d", name, copy ? je.text : "out of memory",
-		    copy ? je.position : 0);
-	return j;
+	return NULL;
 }
 
-static json_t *hints_of(const struct tool *t)
+static size_t handlers_count(void)
 {
-	return json_pack("{s:s,s:b,s:b,s:b,s:b}", "title", t->title, "readOnlyHint", !!(t->hints & TOOL_READS),
-	    "destructiveHint", !!(t->hints & TOOL_DESTROYS), "idempotentHint",
-	    !!(t->hints & (TOOL_READS | TOOL_REPEATS)), "openWorldHint", 1);
+	size_t n = 0;
+
+	for (size_t g = 0; g < ARRAY_LEN(groups); g++) {
+		for (const struct tool_handler *h = groups[g]; h->name; h++)
+			n++;
+	}
+	return n;
 }
 
-static int add(const struct tool *t, struct err *e)
+static unsigned hints_of(const json_t *tool, const struct tool_handler *h)
 {
-	json_t *in = schema_of(t->input, t->name, e);
-	json_t *out = t->output ? schema_of(t->output, t->name, e) : NULL;
+	const json_t *a = json_object_get(tool, "annotations");
+	bool reads = json_is_true(json_object_get(a, "readOnlyHint"));
 
-	if (!in || (t->output && !out) || all.n == TOOLS_MAX) {
-		json_decref(in);
-		json_decref(out);
-		return e->no ? -e->no : err_set(e, E2BIG, "too many tools");
-	}
-	all.v[all.n] = t;
+	return (reads ? TOOL_READS : 0) | (json_is_true(json_object_get(a, "destructiveHint")) ? TOOL_DESTROYS : 0) |
+	    (!reads && json_is_true(json_object_get(a, "idempotentHint")) ? TOOL_REPEATS : 0) |
+	    (h->outside ? TOOL_OUTSIDE : 0);
+}
+
+static int tool_add(const json_t *tool, struct err *e)
+{
+	const char *name = json_text(tool, "name"), *description = json_text(tool, "description");
+	const struct tool_handler *h = handler_find(name);
+	json_t *in = json_object_get(tool, "inputSchema");
+
+	if (!h)
+		return err_set(e, EINVAL, "tool '%s' has no handler", name);
+	if (all.n == TOOLS_MAX)
+		return err_set(e, E2BIG, "too many tools");
+	all.v[all.n] = (struct tool) { .name = h->name, .hints = hints_of(tool, h), .run = h->run };
 	all.input[all.n++] = in;
-	json_array_append_new(all.mcp,
-	    json_pack("{s:s,s:s,s:s,s:O,s:o*,s:o}", "name", t->name, "title", t->title, "description", t->description,
-		"inputSchema", in, "outputSchema", out, "annotations", hints_of(t)));
 	json_array_append_new(all.openai,
-	    json_pack("{s:s,s:{s:s,s:s,s:O}}", "type", "function", "function", "name", t->name, "description",
-		t->description, "parameters", in));
+	    json_pack("{s:s,s:{s:s,s:s,s:O}}", "type", "function", "function", "name", name, "description", description,
+		"parameters", in));
 	json_array_append_new(all.anthropic,
-	    json_pack("{s:s,s:s,s:O}", "name", t->name, "description", t->description, "input_schema", in));
+	    json_pack("{s:s,s:s,s:O}", "name", name, "description", description, "input_schema", in));
 	return 0;
 }
 
 int tools_open(struct err *e)
 {
+	json_error_t je;
+	json_t *tool;
+	size_t i;
+
 	if (all.n)
 		return 0;
-	all.mcp = json_array();
+	all.mcp = json_loads(tools_json, JSON_REJECT_DUPLICATES, &je);
+	if (!all.mcp)
+		return err_set(e, EINVAL, "parse the list of tools: %s at %d", je.text, je.position);
 	all.openai = json_array();
 	all.anthropic = json_array();
-	for (size_t g = 0; g < ARRAY_LEN(groups); g++) {
-		for (const struct tool *t = groups[g]; t->name; t++) {
-			if (add(t, e) < 0)
-				return -e->no;
-		}
+	json_array_foreach(all.mcp, i, tool)
+	{
+		if (tool_add(tool, e) < 0)
+			return -e->no;
 	}
-	return 0;
+	return all.n == handlers_count() ? 0 : err_set(e, EINVAL, "a tool handler has no description");
 }
 
 static size_t find_index(const char *name)
 {
 	size_t i = 0;
 
-	while (i < all.n && strcmp(all.v[i]->name, name) != 0)
+	while (i < all.n && strcmp(all.v[i].name, name) != 0)
 		i++;
 	return i;
 }
@@ -108,7 +119,7 @@ const struct tool *tool_find(const char *name)
 	/* With a dot it is no name for a function of OpenAI's or Anthropic's. */
 	size_t i = find_index(strcmp(name, "notebook.execCell") == 0 ? "notebook_execCell" : name);
 
-	return i < all.n ? all.v[i] : NULL;
+	return i < all.n ? &all.v[i] : NULL;
 }
 
 json_t *tools_list(const char *format)

@@ -17,13 +17,18 @@ struct tool_run;
 enum tool_hint {
 	TOOL_READS = 1,
 	TOOL_DESTROYS = 2,
-	TOOL_REPEATS = 4 /* a second call changes nothing more */,
-	TOOL_OUTSIDE = 8 /* the server can answer it without reaching into a sandbox */
+	TOOL_REPEATS = 4, /* calling it twice has the effect of calling it once */
+	TOOL_OUTSIDE = 8, /* the server answers it without connecting to a sandbox */
+};
+
+struct tool_handler { /* what a tool does; the texts and schemas are in mcp/tools/ */
+	const char *name;
+	void (*run)(struct tool_run *r);
+	bool outside; /* TOOL_OUTSIDE */
 };
 
 struct tool {
-	const char *name, *title, *description;
-	const char *input, *output; /* JSON Schema, with ' for "; output NULL: none */
+	const char *name;
 	unsigned hints;
 	void (*run)(struct tool_run *r);
 };
@@ -69,7 +74,8 @@ struct tool_run {
 	unsigned steps;
 };
 
-/* Parses the schemas; before there are threads. */
+/* Parses the schemas and joins them to their handlers. Called before threads are started. -EINVAL: a tool has no
+ * handler, or a handler no tool. */
 int tools_open(struct err *e);
 
 const struct tool *tool_find(const char *name); /* NULL: no such */
@@ -125,24 +131,9 @@ struct atoll_pair *run_pairs(const struct tool_run *r, const char *name, size_t 
 /* Output came: the tail of it goes to whoever wants to know. Non-zero: the call has been given up. */
 int run_output(struct tool_run *r, const char *text, size_t n);
 
-/* each ends with a NULL name */
-extern const struct tool tools_code[], tools_check[], tools_process[], tools_files[], tools_sandbox[], tools_session[],
-    tools_git[];
+/* Handlers; each list ends with a NULL name. */
+extern const struct tool_handler tools_code[], tools_check[], tools_process[], tools_files[], tools_sandbox[],
+    tools_session[], tools_git[];
 
-/* Properties that many of them have. */
-#define P_SANDBOX \
-	"'sandbox_id':{'type':'string','maxLength':64,'description':'Sandbox to use. Left out: the one of this " \
-	"session, made when first needed.'}"
-#define P_SESSION \
-	"'session_id':{'type':'string','maxLength':128,'description':'Session that an earlier call has told; its " \
-	"sandbox is used.'}"
-#define P_TIMEOUT \
-	"'timeout_ms':{'type':'integer','minimum':1,'maximum':86400000,'description':'Milliseconds after which it is " \
-	"stopped.'},'timeout':{'type':'number','minimum':1,'maximum':86400000,'description':'Older name of " \
-	"timeout_ms.'}"
-#define P_LIFETIME(most_ms, most_s) \
-	"'timeout_ms':{'type':'integer','minimum':1,'maximum':" most_ms \
-	",'description':'Milliseconds from now on after which it ends by itself.'}," \
-	"'timeout_s':{'type':'integer','minimum':1,'maximum':" most_s \
-	",'description':'Older way to say it, in seconds.'}"
-#define O_SANDBOX "'sandboxId':{'type':'string'}"
+/* The tools as tools/list of MCP returns them, a JSON array; generated from mcp/tools/ by embed.py. */
+extern const char tools_json[];

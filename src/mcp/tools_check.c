@@ -104,16 +104,7 @@ static void check_code(struct tool_run *r)
 	atoll_output_free(o);
 }
 
-const struct tool tools_check[] = {
-	{ "check_code", "Check code",
-	    "Looks at code without running it: syntax errors, and for Python modules that are not installed and names "
-	    "that are not defined.",
-	    "{'type':'object','properties':{'code':{'type':'string','minLength':1,'maxLength':1048576},'language':{'"
-	    "type':'string','enum':['python','javascript','bash'],'default':'python'}," P_TIMEOUT "," P_SANDBOX
-	    "," P_SESSION "},'required':['code'],'additionalProperties':false}",
-	    "{'type':'object','properties':{'ok':{'type':'boolean'},'problems':{'type':'array','items':{'type':'object'"
-	    ",'properties':{'kind':{'type':'string'},'line':{'type':'integer'},"
-	    "'message':{'type':'string'}}}}," O_SANDBOX "}}",
-	    TOOL_READS, check_code },
+const struct tool_handler tools_check[] = {
+	{ "check_code", check_code },
 	{ NULL },
 };

@@ -11,8 +11,6 @@
 #include "http/json.h"
 #include "mcp/tools.h"
 
-#define CODE_MAX "1048576"
-
 /* --- run_code ------------------------------------------------------------------------------------------------ */
 
 static int on_text(void *user, const char *text, size_t n)
@@ -244,62 +242,11 @@ static void install_packages(struct tool_run *r)
 	atoll_output_free(out);
 }
 
-/* --- the table ----------------------------------------------------------------------------------------------- */
-
-#define RUN_CODE_IN \
-	"{'type':'object','properties':{" \
-	"'code':{'type':'string','minLength':1,'maxLength':" CODE_MAX \
-	",'description':'The code. Variables and imports stay from one call to the next.'}," \
-	"'language':{'type':'string','enum':['python','javascript','typescript','bash','r','java'],'default':'python'" \
-	",'description':'What it is written in.'}," \
-	"'context_id':{'type':'string','maxLength':128,'description':'Context to run in, instead of the default one " \
-	"of the language.'}," \
-	"'envs':{'type':'object','additionalProperties':{'type':'string'},'description':'Environment variables for " \
-	"this run.'}," P_TIMEOUT "," P_SANDBOX "," P_SESSION "},'required':['code'],'additionalProperties':false}"
-
-#define RUN_CODE_OUT \
-	"{'type':'object','properties':{'text':{'type':['string','null'],'description':'Value of the last " \
-	"expression.'}," \
-	"'logs':{'type':'object','properties':{'stdout':{'type':'array','items':{'type':'string'}},'stderr':{'type':'" \
-	"array','items':{'type':'string'}}}}," \
-	"'results':{'type':'array','items':{'type':'object'},'description':'All that was shown, with charts as data; " \
-	"images are in the content.'}," \
-	"'error':{'type':['object','null'],'properties':{'name':{'type':'string'},'value':{'type':'string'},'" \
-	"traceback':{'type':'string'}}}," \
-	"'executionCount':{'type':'integer'},'sessionId':{'type':'string'}," O_SANDBOX "},'required':['sandboxId']}"
-
-#define EXECUTE_CODE_IN \
-	"{'type':'object','properties':{" \
-	"'code':{'type':'string','minLength':1,'maxLength':" CODE_MAX ",'description':'The code to execute'}," \
-	"'language':{'type':'string','enum':['python','javascript','typescript','bash'],'description':'Programming " \
-	"language'}," \
-	"'sessionId':{'type':'string','maxLength':128,'description':'Session to use; a new one is begun without it'}," \
-	"'timeout':{'type':'number','minimum':1,'maximum':86400000,'default':30000,'description':'Timeout in " \
-	"milliseconds'}," \
-	"'resourceLimits':{'type':'object','properties':{'memory':{'type':['string','number'],'description':'Like " \
-	"512MB'}," \
-	"'cpu':{'type':['number','string'],'description':'Processors, like 0.5'}},'additionalProperties':false}" \
-	"},'required':['code','language'],'additionalProperties':false}"
-
-#define ABOUT_CODE \
-	"Runs code in a sandbox of its own and returns its output, the value of the last expression, images and " \
-	"charts. Variables, imports and files stay until the session ends. numpy, pandas, matplotlib and more are " \
-	"installed."
-
-const struct tool tools_code[] = {
-	{ "run_code", "Run code", ABOUT_CODE, RUN_CODE_IN, RUN_CODE_OUT, 0, run_code },
-	{ "execute_code", "Run code", ABOUT_CODE, RUN_CODE_IN, RUN_CODE_OUT, 0, run_code },
-	/* as SDKs before 1.0 called it */
-	{ "notebook_execCell", "Run code", ABOUT_CODE, RUN_CODE_IN, RUN_CODE_OUT, 0, run_code },
-	{ "executeCode", "Execute code", ABOUT_CODE, EXECUTE_CODE_IN, RUN_CODE_OUT, 0, run_code },
-	{ "install_packages", "Install packages",
-	    "Installs packages into the sandbox with pip, npm or apt. Many Python packages are there already.",
-	    "{'type':'object','properties':{'packages':{'type':'array','minItems':1,'maxItems':100,'items':{'type':'"
-	    "string','minLength':1,'maxLength':200},'description':'Names, with versions if need be.'},"
-	    "'manager':{'type':'string','enum':['pip','npm','apt'],'default':'pip'}," P_TIMEOUT "," P_SANDBOX
-	    "," P_SESSION "},'required':['packages'],'additionalProperties':false}",
-	    "{'type':'object','properties':{'exitCode':{'type':'integer'},'manager':{'type':'string'}," O_SANDBOX
-	    "},'required':['exitCode']}",
-	    TOOL_REPEATS, install_packages },
+const struct tool_handler tools_code[] = {
+	{ "run_code", run_code },
+	{ "execute_code", run_code },
+	{ "notebook_execCell", run_code }, /* its name in SDKs before 1.0 */
+	{ "executeCode", run_code },
+	{ "install_packages", install_packages },
 	{ NULL },
 };

@@ -11,8 +11,6 @@
 #include "mcp/tools.h"
 
 #define READ_MAX (8u * 1024 * 1024)
-#define CONTENT_MAX "12582912"
-
 static const char *image_type(const char *p, size_t n)
 {
 	if (n > 8 && memcmp(p, "\x89PNG\r\n\x1a\n", 8) == 0)
@@ -161,46 +159,10 @@ static void file_operations(struct tool_run *r)
 		list_path(r, path);
 }
 
-#define P_PATH(what) "'path':{'type':'string','minLength':1,'maxLength':4096,'description':'" what "'}"
-#define P_USER "'user':{'type':'string','maxLength':64,'description':'User to act as; left out: that of the template.'}"
-#define P_ENCODING \
-	"'encoding':{'type':'string','enum':['utf-8','base64'],'default':'utf-8','description':'What the content is " \
-	"given in.'}"
-
-const struct tool tools_files[] = {
-	{ "read_file", "Read a file",
-	    "Reads a file of the sandbox: text as it is, images as images, all else as base64.",
-	    "{'type':'object','properties':{" P_PATH(
-		"Absolute, or below the home.") ",'max_bytes':{'type':'integer','minimum':1,'maximum':8388608}," P_USER
-						"," P_SANDBOX "," P_SESSION
-						"},'required':['path'],'additionalProperties':false}",
-	    "{'type':'object','properties':{'path':{'type':'string'},'size':{'type':'integer'},'encoding':{'type':'"
-	    "string'}," O_SANDBOX "}}",
-	    TOOL_READS, read_file },
-	{ "write_file", "Write a file",
-	    "Writes a file of the sandbox, over one that is there; missing directories are made.",
-	    "{'type':'object','properties':{" P_PATH(
-		"Absolute, or below the home.") ",'content':{'type':'string','maxLength':" CONTENT_MAX "}," P_ENCODING
-						"," P_USER "," P_SANDBOX "," P_SESSION
-						"},'required':['path','content'],'additionalProperties':false}",
-	    "{'type':'object','properties':{'path':{'type':'string'},'size':{'type':'integer'}," O_SANDBOX "}}",
-	    TOOL_DESTROYS | TOOL_REPEATS, write_file },
-	{ "list_files", "List files", "Lists a directory of the sandbox.",
-	    "{'type':'object','properties':{" P_PATH(
-		"Directory; left out: the home.") ",'depth':{'type':'integer','minimum':1,'maximum':16,'default':1}"
-						  "," P_USER "," P_SANDBOX "," P_SESSION
-						  "},'additionalProperties':false}",
-	    "{'type':'object','properties':{'entries':{'type':'array','items':{'type':'object'}}," O_SANDBOX "}}",
-	    TOOL_READS, list_files },
-	{ "fileOperations", "File operations",
-	    "Uploads text or bytes to a file of the sandbox, downloads one, or lists a directory.",
-	    "{'type':'object','properties':{'operation':{'type':'string','enum':['upload','download','list']}," P_PATH(
-		"Path in the sandbox") ",'content':{'type':'string','maxLength':" CONTENT_MAX
-				       ",'description':'For upload'}," P_ENCODING
-				       ",'sessionId':{'type':'string','maxLength':128,'description':'Session to "
-				       "use'}},'required':['operation','path'],'additionalProperties':false}",
-	    "{'type':'object','properties':{'path':{'type':'string'},'size':{'type':'integer'},'encoding':{'type':'"
-	    "string'},'entries':{'type':'array','items':{'type':'object'}}," O_SANDBOX "}}",
-	    TOOL_DESTROYS, file_operations },
+const struct tool_handler tools_files[] = {
+	{ "read_file", read_file },
+	{ "write_file", write_file },
+	{ "list_files", list_files },
+	{ "fileOperations", file_operations },
 	{ NULL },
 };

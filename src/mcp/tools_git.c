@@ -289,57 +289,13 @@ static void git_branch(struct tool_run *r)
 	free(list);
 }
 
-#define P_REPO "'path':{'type':'string','minLength':1,'maxLength':4096,'description':'Directory of the repository.'}"
-#define P_LOGIN \
-	"'username':{'type':'string','maxLength':256},'password':{'type':'string','maxLength':4096,'description':'" \
-	"Password or token; used for this one call and kept nowhere.'}"
-#define P_PULL \
-	"'how':{'type':'string','enum':['merge','rebase','ff-only'],'description':'How branches that have diverged " \
-	"are joined. Left out: as the repository is set up, else merge.'}," \
-	"'keep_conflict':{'type':'boolean','default':false,'description':'Leave files in conflict with both versions " \
-	"in them, instead of undoing the pull.'}"
-#define P_AUTHOR "'author_name':{'type':'string','maxLength':256},'author_email':{'type':'string','maxLength':256}"
-#define P_REMOTE "'remote':{'type':'string','maxLength':1024},'branch':{'type':'string','maxLength':256}"
-#define IN(properties, required) \
-	"{'type':'object','properties':{" properties "," P_TIMEOUT "," P_SANDBOX "," P_SESSION \
-	"},'required':[" required "],'additionalProperties':false}"
-
-const struct tool tools_git[] = {
-	{ "git_clone", "Clone a repository", "Clones a git repository into the sandbox.",
-	    IN("'url':{'type':'string','minLength':1,'maxLength':4096},'path':{'type':'string','minLength':1,'"
-	       "maxLength':4096,'description':'Where to; left out: its name, in the "
-	       "home.'},'branch':{'type':'string','maxLength':256},'depth':{'type':'integer','minimum':1,'maximum':"
-	       "1000000}," P_LOGIN,
-		"'url'"),
-	    NULL, 0, git_clone },
-	{ "git_status", "Status of a repository", "Branch, and files that are changed, new or in conflict.",
-	    IN(P_REPO, "'path'"),
-	    "{'type':'object','properties':{'branch':{'type':['string','null']},'ahead':{'type':'integer'},'behind':{'"
-	    "type':'integer'},'conflict':{'type':'boolean'},'files':{'type':'array','items':{'type':'object'}}"
-	    "," O_SANDBOX "}}",
-	    TOOL_READS, git_status },
-	{ "git_diff", "Changes of a repository", "What has been changed, as a diff.",
-	    IN(P_REPO ",'staged':{'type':'boolean','default':false}", "'path'"),
-	    "{'type':'object','properties':{'diff':{'type':'string'}," O_SANDBOX "}}", TOOL_READS, git_diff },
-	{ "git_commit", "Commit", "Commits changes; all of them, new files too, unless told otherwise.",
-	    IN(P_REPO ",'message':{'type':'string','minLength':1,'maxLength':65536},'all':{'type':'boolean','default':"
-		      "true},'allow_empty':{'type':'boolean','default':false}," P_AUTHOR,
-		"'path','message'"),
-	    NULL, 0, git_commit },
-	{ "git_pull", "Pull",
-	    "Fetches and joins the branches, also when both have new commits. On a conflict the pull is undone, and "
-	    "the files are named.",
-	    IN(P_REPO "," P_REMOTE "," P_PULL "," P_AUTHOR "," P_LOGIN, "'path'"),
-	    "{'type':'object','properties':{'conflict':{'type':'boolean'},'conflicts':{'type':'array','items':{'type':'"
-	    "string'}}," O_SANDBOX "}}",
-	    0, git_pull_tool },
-	{ "git_push", "Push", "Sends commits to a remote.",
-	    IN(P_REPO "," P_REMOTE ",'set_upstream':{'type':'boolean','default':false}," P_LOGIN, "'path'"), NULL,
-	    TOOL_REPEATS, git_push },
-	{ "git_branch", "Branches", "Lists branches, the current one first; with a name goes to it, or makes it.",
-	    IN(P_REPO
-		",'name':{'type':'string','minLength':1,'maxLength':256},'create':{'type':'boolean','default':false}",
-		"'path'"),
-	    NULL, 0, git_branch },
+const struct tool_handler tools_git[] = {
+	{ "git_clone", git_clone },
+	{ "git_status", git_status },
+	{ "git_diff", git_diff },
+	{ "git_commit", git_commit },
+	{ "git_pull", git_pull_tool },
+	{ "git_push", git_push },
+	{ "git_branch", git_branch },
 	{ NULL },
 };

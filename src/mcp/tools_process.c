@@ -12,7 +12,6 @@
 #include "http/json.h"
 #include "mcp/tools.h"
 
-#define COMMAND_MAX "262144"
 #define START_MS 10000
 #define LOGS "/tmp/atoll" /* where background commands write */
 
@@ -204,63 +203,13 @@ static void kill_process(struct tool_run *r)
 	run_set(r, "pid", json_integer(run_int(r, "pid", 0)));
 }
 
-#define P_PID "'pid':{'type':'integer','minimum':1,'maximum':4194304,'description':'As list_processes tells it.'}"
-#define P_INPUT \
-	"'input':{'type':'string','minLength':1,'maxLength':262144,'description':'What to write; with its line " \
-	"break.'}"
-#define P_COMMAND \
-	"'command':{'type':'string','minLength':1,'maxLength':" COMMAND_MAX \
-	",'description':'A line for a login shell.'}"
-#define P_HOW \
-	"'cwd':{'type':'string','maxLength':4096,'description':'Directory to run in; left out: the home.'}," \
-	"'user':{'type':'string','maxLength':64,'description':'User to run as; left out: that of the template.'}," \
-	"'envs':{'type':'object','additionalProperties':{'type':'string'}}"
-
-#define RUN_COMMAND_OUT \
-	"{'type':'object','properties':{'exitCode':{'type':'integer'},'stdout':{'type':'string'},'stderr':{'type':'" \
-	"string'},'truncated':{'type':'boolean'}," \
-	"'policy':{'type':'object'},'sessionId':{'type':'string'}," O_SANDBOX "}}"
-
-#define TERMINAL_IN \
-	"{'type':'object','properties':{'command':{'type':'string','minLength':1,'maxLength':" COMMAND_MAX \
-	",'description':'Command to execute'}," \
-	"'sessionId':{'type':'string','maxLength':128,'description':'Session to use'}," \
-	"'workingDirectory':{'type':'string','maxLength':4096,'description':'Directory to run in'}," \
-	"'timeout':{'type':'number','minimum':1,'maximum':86400000,'default':30000,'description':'Timeout in " \
-	"milliseconds'}" \
-	"},'required':['command'],'additionalProperties':false}"
-
-#define ABOUT_COMMAND "Runs a shell command in the sandbox to its end and returns its exit code and output."
-
-const struct tool tools_process[] = {
-	{ "run_command", "Run a command", ABOUT_COMMAND,
-	    "{'type':'object','properties':{" P_COMMAND "," P_HOW "," P_TIMEOUT "," P_SANDBOX "," P_SESSION
-	    "},'required':['command'],'additionalProperties':false}",
-	    RUN_COMMAND_OUT, 0, run_command },
-	{ "terminal", "Run a command", ABOUT_COMMAND " It is checked against the security policy first.", TERMINAL_IN,
-	    RUN_COMMAND_OUT, 0, run_command },
-	{ "executeTerminalCommand", "Run a command", ABOUT_COMMAND " It is checked against the security policy first.",
-	    TERMINAL_IN, RUN_COMMAND_OUT, 0, run_command },
-	{ "start_background_command", "Start a command in the background",
-	    "Starts a shell command that goes on running, such as a server. Its output goes to a file that the answer "
-	    "names.",
-	    "{'type':'object','properties':{" P_COMMAND "," P_HOW "," P_SANDBOX "," P_SESSION
-	    "},'required':['command'],'additionalProperties':false}",
-	    "{'type':'object','properties':{'pid':{'type':'integer'},'logFile':{'type':'string'},'ended':{'type':'"
-	    "boolean'},'sessionId':{'type':'string'}," O_SANDBOX "}}",
-	    0, start_background },
-	{ "list_processes", "List processes", "Lists the commands that run in the sandbox.",
-	    "{'type':'object','properties':{" P_SANDBOX "," P_SESSION "},'additionalProperties':false}",
-	    "{'type':'object','properties':{'processes':{'type':'array','items':{'type':'object'}}," O_SANDBOX "}}",
-	    TOOL_READS, list_processes },
-	{ "send_input", "Send input", "Writes text to the standard input of a command that runs in the background.",
-	    "{'type':'object','properties':{" P_PID "," P_INPUT "," P_SANDBOX "," P_SESSION
-	    "},'required':['pid','input'],'additionalProperties':false}",
-	    "{'type':'object','properties':{'sent':{'type':'integer'}," O_SANDBOX "}}", 0, send_input },
-	{ "kill_process", "Kill a process", "Ends a command that runs in the sandbox.",
-	    "{'type':'object','properties':{" P_PID
-	    ",'signal':{'type':'string','enum':['SIGKILL','SIGTERM'],'default':'SIGKILL'}," P_SANDBOX "," P_SESSION
-	    "},'required':['pid'],'additionalProperties':false}",
-	    "{'type':'object','properties':{'pid':{'type':'integer'}," O_SANDBOX "}}", TOOL_DESTROYS, kill_process },
+const struct tool_handler tools_process[] = {
+	{ "run_command", run_command },
+	{ "terminal", run_command },
+	{ "executeTerminalCommand", run_command },
+	{ "start_background_command", start_background },
+	{ "list_processes", list_processes },
+	{ "send_input", send_input },
+	{ "kill_process", kill_process },
 	{ NULL },
 };

@@ -263,56 +263,14 @@ static void sandbox_metrics(struct tool_run *r)
 	atoll_points_free(p);
 }
 
-#define O_INFO \
-	"'templateId':{'type':'string'},'state':{'type':'string'},'startedAt':{'type':'string'},'endAt':{'type':'" \
-	"string'},'cpuCount':{'type':'integer'},'memoryMB':{'type':'integer'},'diskMB':{'type':'integer'},'metadata':" \
-	"{'type':'object'}"
-#define P_STRINGS(name) "'" name "':{'type':'object','additionalProperties':{'type':'string'}}"
-#define BOX_IN "{'type':'object','properties':{" P_SANDBOX "," P_SESSION "},'additionalProperties':false}"
-
-const struct tool tools_sandbox[] = {
-	{ "create_sandbox", "Create a sandbox",
-	    "Makes a new sandbox and returns its id, to be given to other tools. Not needed for a start: each session "
-	    "has one of its own.",
-	    "{'type':'object','properties':{'template':{'type':'string','minLength':1,'maxLength':128,'description':'"
-	    "Template to make it from. Left out: the default of the server, code-interpreter-v1 unless its settings "
-	    "name another.'}," P_LIFETIME("86400000", "86400") "," P_STRINGS("envs") "," P_STRINGS(
-		"metadata") ",'internet':{'type':'boolean','default':true}},'additionalProperties':false}",
-	    "{'type':'object','properties':{" O_SANDBOX
-	    ",'templateId':{'type':'string'},'timeoutS':{'type':'integer'}},'required':['sandboxId']}",
-	    0, create_sandbox },
-	{ "list_sandboxes", "List sandboxes", "Lists all sandboxes of this API key.",
-	    "{'type':'object','properties':{},'additionalProperties':false}",
-	    "{'type':'object','properties':{'sandboxes':{'type':'array','items':{'type':'object','properties':"
-	    "{" O_SANDBOX "," O_INFO "}}}},'required':['sandboxes']}",
-	    TOOL_READS | TOOL_OUTSIDE, list_sandboxes },
-	{ "sandbox_info", "About a sandbox", "State, limits and end of a sandbox.", BOX_IN,
-	    "{'type':'object','properties':{" O_SANDBOX "," O_INFO "}}", TOOL_READS | TOOL_OUTSIDE, sandbox_info },
-	{ "set_timeout", "Set the timeout", "Sets how long a sandbox lives from now on.",
-	    "{'type':'object','properties':{" P_LIFETIME("31622400000", "31622400") "," P_SANDBOX "," P_SESSION
-										    "},'additionalProperties':false}",
-	    "{'type':'object','properties':{'timeoutS':{'type':'integer'}," O_SANDBOX "}}", TOOL_REPEATS | TOOL_OUTSIDE,
-	    set_timeout },
-	{ "kill_sandbox", "End a sandbox", "Ends a sandbox for good, with all that is in it.",
-	    "{'type':'object','properties':{'sandbox_id':{'type':'string','minLength':1,'maxLength':64}},'required':['"
-	    "sandbox_id'],'additionalProperties':false}",
-	    "{'type':'object','properties':{" O_SANDBOX "}}", TOOL_DESTROYS, kill_sandbox },
-	{ "get_sandbox_url", "Link to a port",
-	    "Where a server that listens on a port inside can be reached from outside.",
-	    "{'type':'object','properties':{'port':{'type':'integer','minimum':1,'maximum':65535}," P_SANDBOX
-	    "," P_SESSION "},'required':['port'],'additionalProperties':false}",
-	    "{'type':'object','properties':{'url':{'type':'string'},'port':{'type':'integer'},'headers':{'type':'"
-	    "object'}," O_SANDBOX "}}",
-	    TOOL_READS | TOOL_OUTSIDE, get_sandbox_url },
-	{ "get_file_download_url", "Link to a file",
-	    "A link by which a file of the sandbox can be fetched without a key, for a while.",
-	    "{'type':'object','properties':{'path':{'type':'string','minLength':1,'maxLength':4096},'user':{'type':'"
-	    "string','maxLength':64},'expires_s':{'type':'integer','minimum':1,'maximum':604800,'default':3600}"
-	    "," P_SANDBOX "," P_SESSION "},'required':['path'],'additionalProperties':false}",
-	    "{'type':'object','properties':{'url':{'type':'string'},'expiresAt':{'type':'integer'}," O_SANDBOX "}}",
-	    TOOL_READS | TOOL_OUTSIDE, get_file_download_url },
-	{ "sandbox_metrics", "Use of a sandbox", "Processor, memory and disk that a sandbox uses.", BOX_IN,
-	    "{'type':'object','properties':{'points':{'type':'array','items':{'type':'object'}}," O_SANDBOX "}}",
-	    TOOL_READS | TOOL_OUTSIDE, sandbox_metrics },
+const struct tool_handler tools_sandbox[] = {
+	{ "create_sandbox", create_sandbox },
+	{ "list_sandboxes", list_sandboxes, .outside = true },
+	{ "sandbox_info", sandbox_info, .outside = true },
+	{ "set_timeout", set_timeout, .outside = true },
+	{ "kill_sandbox", kill_sandbox },
+	{ "get_sandbox_url", get_sandbox_url, .outside = true },
+	{ "get_file_download_url", get_file_download_url, .outside = true },
+	{ "sandbox_metrics", sandbox_metrics, .outside = true },
 	{ NULL },
 };

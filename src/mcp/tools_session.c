@@ -46,16 +46,8 @@ static void end_session(struct tool_run *r)
 	run_set(r, "sessionId", json_string(id));
 }
 
-const struct tool tools_session[] = {
-	{ "list_sessions", "List sessions", "Lists the open sessions of this team, each with the sandbox that it uses.",
-	    "{'type':'object','properties':{},'additionalProperties':false}",
-	    "{'type':'object','properties':{'sessions':{'type':'array','items':{'type':'object'}}},'required':['"
-	    "sessions']}",
-	    TOOL_READS | TOOL_OUTSIDE, list_sessions },
-	{ "end_session", "End a session",
-	    "Ends a session and its sandbox, with all that is in it. Without session_id: the session of this client.",
-	    "{'type':'object','properties':{'session_id':{'type':'string','maxLength':128}},'additionalProperties':"
-	    "false}",
-	    "{'type':'object','properties':{'sessionId':{'type':'string'}}}", TOOL_DESTROYS, end_session },
+const struct tool_handler tools_session[] = {
+	{ "list_sessions", list_sessions, .outside = true },
+	{ "end_session", end_session },
 	{ NULL },
 };
