@@ -50,7 +50,7 @@ static void on_conn(void *user, int fd)
 static void on_warden_gone(void *user)
 {
 	(void)user;
-	log_debug("the warden is gone, ending", "%s", "");
+	log_debug("the warden is gone, exiting", "%s", "");
 	_exit(0); /* the next warden starts another */
 }
 

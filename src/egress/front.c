@@ -89,7 +89,7 @@ static int take(struct front *f, const struct fe_rules *m, size_t n)
 		c->authority = authority_new(m->seed, m->id);
 		if (!c->authority) {
 			rules_free(r);
-			log_error("could not make an authority", "id=%s", m->id);
+			log_error("could not create a certificate authority", "id=%s", m->id);
 			return answer(f, m->head.seq, EIO, "");
 		}
 	}
@@ -115,8 +115,8 @@ static void on_readable(void *user, int events)
 
 		explicit_bzero(msg, n > 0 ? (size_t)n : 0);
 		if (r < 0) {
-			log_at(n == 0 ? LOG_LVL_DEBUG : LOG_LVL_WARN, "the link to the front has ended", "err=%s",
-			    strerror(-r));
+			log_at(n == 0 ? LOG_LVL_DEBUG : LOG_LVL_WARN, "the connection to the front has closed",
+			    "err=%s", strerror(-r));
 			hang_up(f);
 			return;
 		}

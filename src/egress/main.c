@@ -55,7 +55,7 @@ static void on_refresh(void *user)
 static void on_warden_gone(void *user, const char *why)
 {
 	(void)user;
-	log_debug("the warden is gone, ending", "why=%s", why);
+	log_debug("the warden is gone, exiting", "why=%s", why);
 	_exit(0); /* nothing to save, and a new warden wants the ports */
 }
 

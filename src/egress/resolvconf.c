@@ -82,7 +82,7 @@ void resolvconf_refresh(struct resolvconf *rc)
 		return;
 	rc->last = st;
 	rc->n = resolvconf_parse((struct str) { text, (size_t)n }, rc->up);
-	log_info("name servers of the host read", "n=%zu", rc->n);
+	log_info("read the host's name servers", "n=%zu", rc->n);
 }
 
 void resolvconf_open(struct resolvconf *rc)

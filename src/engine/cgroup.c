@@ -270,7 +270,7 @@ int cgroup_tree_mend(struct cgroup_tree *t, struct err *e)
 	gone += r;
 	if (gone == 0)
 		return 0;
-	log_warn("somebody has removed the cgroup of the sandboxes, making it again", "name=%s", t->parent);
+	log_warn("the parent cgroup of the sandboxes was removed, creating it again", "name=%s", t->parent);
 	return t->be->limit_all(t, e) < 0 ? err_wrap(e, "limit cgroup '%s' again", t->parent) : 1;
 }
 
@@ -504,7 +504,7 @@ void cgroup_end(struct cgroup_tree *t, const char *id)
 			return;
 		(void)nanosleep(&(struct timespec) { .tv_nsec = STRAY_WAIT_NS }, NULL);
 	}
-	log_warn("could not end the processes of a cgroup, ignoring", "id=%s err=%s", id, e.text);
+	log_warn("could not kill the processes of a cgroup", "id=%s err=%s", id, e.text);
 }
 
 static bool is_of(const char *name, const char *prefix)

@@ -180,7 +180,7 @@ static int v2_open(struct cgroup_tree *t, const char *mountinfo, struct err *e)
 		return err_sys(e, "open '%s'", t->parent);
 	t->v2_moves = !cgroup_v2_births(t->v2_fd);
 	if (t->v2_moves)
-		log_info("processes are moved into their cgroups, where they cannot be born", "name=%s", t->parent);
+		log_info("cannot clone into a cgroup: processes are moved there instead", "name=%s", t->parent);
 	return 0;
 }
 

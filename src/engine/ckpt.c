@@ -106,7 +106,7 @@ static void learn(struct engine *en, int sock)
 	(void)signal(SIGCHLD, SIG_DFL);
 	fd_close(sock);
 	if (criu_learn(en->tools_fd, en->criu_run_fd, en->stage_dir, &e) < 0)
-		log_warn("criu did not look at the kernel beforehand", "why=%s", e.text);
+		log_warn("criu could not check the kernel's features", "why=%s", e.text);
 	_exit(0);
 }
 
@@ -179,7 +179,7 @@ static void keep_serving(struct engine *en, int sock)
 		if (pid == 0) {
 			if (serve(en, sock, self) == LAST_CLIENT)
 				_exit(0);
-			log_error("the keeper of atoll-ckpt was killed, going on in its place", "pid=%d",
+			log_error("the outer process of atoll-ckpt was killed, taking its place", "pid=%d",
 			    (int)getpid());
 			fd_close(take_fd(&self));
 			keep_serving(en, sock);
@@ -189,7 +189,7 @@ static void keep_serving(struct engine *en, int sock)
 
 		if (pid > 0 && WIFEXITED(status))
 			return;
-		log_error(pid < 0 ? "cannot fork atoll-ckpt, trying again" : "atoll-ckpt was killed, starting another",
+		log_error(pid < 0 ? "cannot fork atoll-ckpt, retrying" : "atoll-ckpt was killed, starting another",
 		    "status=%d", status);
 		(void)nanosleep(&(struct timespec) { .tv_nsec = AGAIN_NS }, NULL);
 	}
@@ -262,8 +262,8 @@ void ckpt_tick(struct ckpt *c)
 	if (c->sock < 0 || poll(&p, 1, 0) <= 0 || !(p.revents & POLLHUP))
 		return;
 	(void)snprintf(c->why_not, sizeof c->why_not, GONE);
-	log_error("all of atoll-ckpt have ended: until the server is restarted, no memory of a sandbox is written to "
-		  "disk or comes back from there",
+	log_error("atoll-ckpt is gone: until the server restarts, the memory of sandboxes is neither written to disk "
+		  "nor restored",
 	    "pid=%d", (int)getpid());
 	fd_close(c->sock);
 	c->sock = -1;

@@ -133,7 +133,7 @@ static void look(struct cgroup_tree *t, const char *id, int pid)
 		sum += read_table(proc, tables[i].file, tables[i].table);
 	if (sum <= GUARD_MAX_BYTES)
 		return;
-	log_warn("a sandbox holds the host's memory in its sockets, ending it", "id=%s mib=%llu", id,
+	log_warn("a sandbox holds too much memory in its sockets: killing it", "id=%s mib=%llu", id,
 	    (unsigned long long)(sum >> 20));
 	cgroup_kill(t, id);
 }
@@ -171,7 +171,7 @@ void guard_tick(struct cgroup_tree *t, struct helper *g)
 	if (helper_alive(g))
 		return;
 	if (guard_start(t, g, &e) < 0)
-		log_error("nobody guards the kernel's tables, trying again", "err=%s", e.text);
+		log_error("atoll-guard is not running, retrying", "err=%s", e.text);
 	else
-		log_warn("the guard had ended, another one is there", "pid=%d", (int)g->pid);
+		log_warn("atoll-guard exited and was restarted", "pid=%d", (int)g->pid);
 }

@@ -145,7 +145,7 @@ static bool end_most(struct cgroup_tree *t)
 	cgroup_each(t, look);
 	if (most.filters < GUARD_FILTERS_MIN)
 		return false;
-	log_warn("the kernel's store of filters is half full, ending the sandbox that has most of them",
+	log_warn("the kernel's seccomp filter store is half full: killing the sandbox with the most filters",
 	    "id=%s filters=%llu", most.id, (unsigned long long)most.filters);
 	cgroup_kill(t, most.id);
 	return true;

@@ -222,7 +222,7 @@ static void look(struct cgroup_tree *t, const char *id, int first)
 	n += by_process(t, id, ask ? &own : NULL);
 	if (n < GUARD_LOCKS_MAX)
 		return;
-	log_warn("a sandbox holds the host's memory in locks of files, ending it", "id=%s locks=%" PRIu64, id, n);
+	log_warn("a sandbox holds too many file locks: killing it", "id=%s locks=%" PRIu64, id, n);
 	cgroup_kill(t, id);
 	ended_one = true;
 }

@@ -355,7 +355,7 @@ void holder_end_all(const struct holder_config *cfg)
 		if (proc_record_open(cfg->dir_fd, de->d_name, cfg->boot_id, &pidfd) == 0) {
 			(void)proc_kill(pidfd);
 			if (proc_wait_gone(pidfd, END_TIMEOUT_MS) < 0)
-				log_warn("a holder does not end, leaving it", "template=%.8s", de->d_name);
+				log_warn("a holder does not exit, leaving it", "template=%.8s", de->d_name);
 		}
 		(void)unlinkat(cfg->dir_fd, de->d_name, 0);
 	}

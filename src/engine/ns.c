@@ -125,7 +125,7 @@ static void raise_to(const char *path, uint64_t at_least)
 	int r = file_write(AT_FDCWD, path, z);
 
 	if (r < 0)
-		log_warn("could not raise a limit of the host, going on", "file=%s err=%s", path, strerror(-r));
+		log_warn("could not raise a kernel limit of the host", "file=%s err=%s", path, strerror(-r));
 }
 
 static int open_network(struct engine *en, const struct engine_record *live, size_t n_live, struct err *e)
@@ -353,7 +353,7 @@ static int socket_inside(struct engine *en, int pidfd, int family, struct err *e
 
 	if (setns(en->netns_fd, CLONE_NEWNET) < 0) {
 		/* All we did from here on would happen in a sandbox. */
-		log_error("could not come back from a sandbox's network, ending", "errno=%d", errno);
+		log_error("could not leave a sandbox's network namespace, exiting", "errno=%d", errno);
 		abort();
 	}
 	errno = no;
@@ -420,8 +420,7 @@ static void limit_io(struct engine *en, const struct engine_record *r, const str
 	struct err e = ERR_INIT;
 
 	if ((to->io_bytes_s || to->io_ops_s) && cgroup_io(en->cgroups, r->spec.id, &lim, &e) < 0)
-		log_warn("could not change a limit of io, going on", "id=%s frozen=%d err=%s", r->spec.id, frozen,
-		    e.text);
+		log_warn("could not change an I/O limit", "id=%s frozen=%d err=%s", r->spec.id, frozen, e.text);
 }
 
 static int ns_freeze(struct engine *en, const struct engine_record *r, bool on, struct err *e)

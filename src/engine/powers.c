@@ -61,7 +61,7 @@ size_t powers_enforce(struct cgroup_tree *t, const char *id)
 	if (!was)
 		(void)cgroup_freeze(t, id, false, &ignored);
 	if (n > 0)
-		log_error("ended processes of a sandbox that had more power than it gives", "id=%s processes=%zu", id,
-		    n);
+		log_error("killed processes of a sandbox with more privileges than the sandbox allows",
+		    "id=%s processes=%zu", id, n);
 	return n;
 }

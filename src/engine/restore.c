@@ -387,8 +387,8 @@ static int look(struct restore *rs, struct err *e)
 
 	(void)fclose(pids);
 	if (r == -ESTALE)
-		log_error("a restored sandbox got a file that is not its own, it was ended", "id=%s what=%s",
-		    rs->spec->id, e->text);
+		log_error("a restored sandbox held a file from outside: killed it", "id=%s what=%s", rs->spec->id,
+		    e->text);
 	if (r == 0 && rs->spec->n_volumes > 0 && (check_followed_no_links(rs, e) < 0 || let_follow(rs, e) < 0))
 		r = -e->no;
 	rs->looked = r == 0;

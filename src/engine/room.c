@@ -165,8 +165,8 @@ static void apply(int fs_fd, const struct room_storage *p, const struct room_use
 			stopped++;
 	}
 	if (stopped)
-		log_warn("the pool is nearly full: those with most get no more", "free_mib=%llu held=%zu",
-		    (unsigned long long)(p->free_bytes / MIB), stopped);
+		log_warn("the storage is nearly full: the sandboxes that use most cannot write",
+		    "free_mib=%llu held=%zu", (unsigned long long)(p->free_bytes / MIB), stopped);
 }
 
 int room_look(int fs_fd, uint64_t grow_bytes)

@@ -163,8 +163,8 @@ static void b1_join(struct start *st, int pidfd)
 	    step_recv(st->to_b1[1], STEP_GO, NULL, 0, STEP_TIMEOUT_MS, &e) == 0)
 		zygote_go(st->zygote);
 	else if (!b0_is_gone(st) && proc_wait_gone(pidfd, KILLED_MS) < 0) /* else: nobody needs it any more */
-		log_warn("no copy of a warm interpreter, the sandbox starts its own", "id=%s err=%s", st->spec->id,
-		    e.text);
+		log_warn("could not fork the warm interpreter: the sandbox starts its own", "id=%s err=%s",
+		    st->spec->id, e.text);
 }
 
 /* The socket between init and the copy is made in the sandbox's own network: CRIU finds those only. B1 stays in

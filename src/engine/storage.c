@@ -134,7 +134,7 @@ static int tell_damage(const struct storage *p, int no, struct err *e)
 	char why[80];
 
 	btrfs_look(p->file_fd, no, why, sizeof why);
-	log_error("the pool is damaged, leaving it as it is",
+	log_error("the storage is damaged, leaving it untouched",
 	    "file=%s/" NAME " why='%s' see='The state is damaged' in docs/troubleshooting.md", p->cfg.state_dir, why);
 	return err_set(e, no,
 	    "'%s/" NAME "' is damaged (%s), and was left as it is: restore a backup, or see docs/troubleshooting.md",
@@ -216,7 +216,7 @@ void storage_close(struct storage *p, bool unmount)
 
 	fd_close(p->fs_fd);
 	if (mounted && unmount && umount2(p->cfg.mount_at, MNT_DETACH) < 0)
-		log_warn("could not unmount the pool, leaving it", "at=%s", p->cfg.mount_at);
+		log_warn("could not unmount the storage", "at=%s", p->cfg.mount_at);
 	fd_close(p->loop_fd);
 	fd_close(p->file_fd);
 	fd_close(p->state_fd);
@@ -619,8 +619,7 @@ void storage_keep_only(struct storage *p, bool (*keep)(const char *id, void *arg
 		int r = sweeper_remove_now(p->fs_fd, de->d_name);
 
 		if (r < 0)
-			log_warn("could not remove a left-over directory, ignoring", "id=%s err=%s", de->d_name,
-			    strerror(-r));
+			log_warn("could not remove a leftover directory", "id=%s err=%s", de->d_name, strerror(-r));
 	}
 	(void)closedir(d);
 }
@@ -631,9 +630,9 @@ void storage_tick(struct storage *p)
 
 	if (!helper_alive(&p->sweeper)) {
 		if (start_sweeper(p, &e) < 0)
-			log_error("nobody sweeps the pool, trying again", "err=%s", e.text);
+			log_error("storage sweeper is not running, retrying", "err=%s", e.text);
 		else
-			log_warn("the sweeper had ended, another one is there", "pid=%d", (int)p->sweeper.pid);
+			log_warn("storage sweeper exited and was restarted", "pid=%d", (int)p->sweeper.pid);
 	}
 	sweeper_tick(&p->sweeper);
 }

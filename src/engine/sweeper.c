@@ -80,11 +80,11 @@ static void grow(struct sweeper_job *j, uint64_t room)
 	if (r == 0)
 		r = btrfs_resize_max(j->fs_fd);
 	if (r < 0) {
-		log_warn("could not grow the pool, trying again", "err=%s", strerror(-r));
+		log_warn("could not grow the storage, retrying", "err=%s", strerror(-r));
 		return;
 	}
 	j->bytes += step;
-	log_info("pool grown", "mib=%llu", (unsigned long long)(j->bytes >> 20));
+	log_info("storage grown", "mib=%llu", (unsigned long long)(j->bytes >> 20));
 }
 
 /* Grows it, and sees to it that nobody takes all. Returns how many ms the next look may wait; -1: until the next
@@ -118,7 +118,7 @@ static void serve(void *arg, int sock)
 			int r = sweeper_remove_now(j->fs_fd, rq.name);
 
 			if (r < 0)
-				log_warn("could not remove a sandbox's directory, leaving it to the next start",
+				log_warn("could not remove a sandbox's directory: the next start of the server retries",
 				    "id=%s err=%s", rq.name, strerror(-r));
 			counters_in = counters_in < COUNTERS_TICKS ? counters_in : COUNTERS_TICKS;
 			continue;

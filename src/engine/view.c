@@ -195,7 +195,7 @@ static void end_if_stuck(const struct view *v)
 	uint64_t beat = v->rows[v->n_rows].born_ms, now = view_now();
 
 	if (v->pid > 0 && now - v->started_ms > STUCK_MS && now - beat > STUCK_MS && now > beat) {
-		log_warn(NAME " does not go on, ending it", "ms=%llu", (unsigned long long)(now - beat));
+		log_warn(NAME " makes no progress, killing it", "ms=%llu", (unsigned long long)(now - beat));
 		(void)kill(v->pid, SIGKILL);
 	}
 }
@@ -210,7 +210,7 @@ void view_tick(struct view *v)
 	end_if_stuck(v);
 	if (v->pid > 0 && waitpid(v->pid, &status, WNOHANG) == 0)
 		return;
-	log_warn(NAME " ended, starting it again", "status=0x%x", (unsigned)status);
+	log_warn(NAME " exited, restarting it", "status=0x%x", (unsigned)status);
 	v->pid = 0;
 	if (start(v, &e) < 0)
 		log_error("could not start " NAME ", retrying", "err=%s", e.text);
@@ -241,7 +241,7 @@ static int take_over(struct view *v, struct err *e)
 		return err_set(e, ENOENT, "there is none");
 	(void)setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
 	if (fd_recv(sock, &c, 1, fds, 2, &n) != 1 || n != 2) {
-		log_warn("the " NAME " of an earlier life does not answer; sandboxes that run lose their view",
+		log_warn("the " NAME " of the previous server does not answer: running sandboxes lose their view",
 		    "path=%s", v->socket_path);
 		return err_set(e, EPIPE, "it does not answer");
 	}
@@ -340,7 +340,7 @@ void view_open(struct view *v, const char *run_dir, size_t slots, uid_t uid, str
 	cpus_allowed(&v->cpus);
 	if (open_all(v, run_dir, &e) == 0)
 		return;
-	log_warn("sandboxes see memory and processors of the host instead of their own", "err=%s", e.text);
+	log_warn("sandboxes see the memory and processors of the host, not their own", "err=%s", e.text);
 	fd_close(take_fd(&v->dir));
 }
 

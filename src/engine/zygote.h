@@ -54,7 +54,8 @@ int zygote_connect_in(const struct zygote_config *cfg, const char *key, int user
  * but which has not gone on yet; proc_fd: /proc of our pid namespace), with its end of a socket pair whose other end
  * init has. Then wait for the copy's pid. It does nothing until zygote_go(), and ends if the connection does. */
 int zygote_ask(int conn, int proc_fd, pid_t pid, int pidfd, int seed_fd);
-int zygote_await(int conn, int pidfd, pid_t *ret_pid, struct err *e); /* -ESRCH: the sandbox has ended meanwhile */
+int zygote_await(int conn, int pidfd, pid_t *ret_pid,
+    struct err *e);       /* -ESRCH: the sandbox exited while the front was down */
 void zygote_go(int conn); /* the sandbox is finished, and the copy in its cgroups */
 
 /* Makes one if there is none that answers; takes as long as that takes. ENGINE_NEVER: the template cannot have one. For

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* zygote_make: makes the warm interpreter of a template.
  *
- *	maker: a child of the warden; waits until the zygote serves or has failed
+ *	maker: a child of the warden; waits until the zygote ready or has failed
  *	  └──▶ M1: in Z; makes the root
  *	        └──▶ zygote: an orphan when M1 has ended; confined, then the template's Python
  */
@@ -305,7 +305,7 @@ int zygote_make(const struct zygote_config *cfg, const char *key, struct err *e)
 	if (r < 0 && mk.cgroup[0])
 		cgroup_end(cfg->cgroups, mk.cgroup); /* it may be waiting for something, or never have ended */
 	if (r == 0)
-		log_info("zygote serves", "template=%.8s ms=%" PRIu64, key, clock_mono_ms() - began);
+		log_info("zygote ready", "template=%.8s ms=%" PRIu64, key, clock_mono_ms() - began);
 	seccomp_filter_done(&mk.filter);
 	cgroup_seat_close(&mk.seat);
 	holder_close(&mk.holder);

@@ -58,7 +58,7 @@ struct boot {
 
 static void boot_fail(struct front *f, const char *what, const char *why)
 {
-	log_error("cannot start, ending", "step='%s' err=%s", what, why);
+	log_error("cannot start, exiting", "step='%s' err=%s", what, why);
 	f->exit_code = 1;
 	loop_stop(f->link.loop);
 }
@@ -95,7 +95,7 @@ static void look_at_host(struct boot *b)
 	struct err e;
 
 	if (boot_id_read(b->host, &e) < 0 || host_boot_id(b->f->link.store, b->host_was, &e) < 0) {
-		log_warn("cannot tell for sure whether the host was restarted", "err=%s", e.text);
+		log_warn("cannot determine whether the host was rebooted", "err=%s", e.text);
 		b->host_was[0] = '\0';
 	}
 }
@@ -217,7 +217,7 @@ static int reconcile(struct boot *b, struct err *e)
 	if (sandboxes_each(f->link.store, on_row, b, e) < 0)
 		return -e->no;
 	for (size_t i = 0; i < b->n_lost; i++) {
-		log_info("sandbox has ended meanwhile", "id=%s why='%s'", b->lost[i].id, b->lost[i].why);
+		log_info("sandbox exited while the front was down", "id=%s why='%s'", b->lost[i].id, b->lost[i].why);
 		audit_lost(f, b->lost[i].id, b->lost[i].team, b->lost[i].why);
 		if (b->lost[i].started) /* else nobody knows its id */
 			log_lost(f, &b->lost[i]);
@@ -237,7 +237,7 @@ static int reconcile(struct boot *b, struct err *e)
 	for (size_t i = 0; i < b->n_kept; i++) {
 		if (b->owned[i])
 			continue;
-		log_info("removing what is kept for nobody", "name=%s", b->kept[i].name);
+		log_info("removing a saved state that no row refers to", "name=%s", b->kept[i].name);
 		forget_kept(&f->link, b->kept[i].name);
 	}
 	image_gc_begin(f);
@@ -391,7 +391,7 @@ static void on_hello(void *user, const struct warden_reply *re)
 	memcpy(f->account.template_limits, m->template_limits, sizeof f->account.template_limits);
 	f->sandbox.can_checkpoint = m->can_checkpoint;
 	if (!f->sandbox.can_checkpoint)
-		log_info("the memory of paused sandboxes is not kept on disk", "why='%s'",
+		log_info("the memory of paused sandboxes is not saved to disk", "why='%s'",
 		    check_text(m->why_not, sizeof m->why_not) ? m->why_not : "");
 	f->sandbox.max_sandboxes = m->max_sandboxes;
 	if (m->log_level <= LOG_LVL_ERROR)

@@ -137,7 +137,7 @@ static void on_lost(void *user, const char *why)
 {
 	struct front *f = user;
 
-	log_info("the warden is gone, ending", "why=%s", why);
+	log_info("the warden is gone, exiting", "why=%s", why);
 	f->lost = true;
 	loop_stop(f->link.loop);
 }

@@ -74,7 +74,7 @@ static void calm_down(struct h2 *h, const char *why)
 	if (h->calm)
 		return;
 	h->ending = h->calm = true;
-	log_warn("ending an HTTP/2 connection", "why='%s' requests=%zu", why, h->c->n_streams);
+	log_warn("closing an HTTP/2 connection", "why='%s' requests=%zu", why, h->c->n_streams);
 	(void)nghttp2_session_terminate_session(h->ng, NGHTTP2_ENHANCE_YOUR_CALM);
 }
 

@@ -256,7 +256,7 @@ static void limit_idle_secure(struct http_server *s)
 static void make_room(struct http_server *s, struct http_conn *victim)
 {
 	if (!s->crowded)
-		log_warn("all connection places are taken, closing idle ones for new ones", "conns=%zu", s->n_conns);
+		log_warn("connection limit reached, closing idle connections", "conns=%zu", s->n_conns);
 	s->crowded = true;
 	s->evicted++;
 	conn_evict(victim);

@@ -92,7 +92,7 @@ static void write_run_file(struct init *in, const char *name, const char *value)
 		(void)unlink(path);
 	fd = path ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444) : -1;
 	if (fd < 0 || fd_write_all(fd, value, strlen(value)) < 0)
-		log_warn("cannot write run file, going on", "name=%s errno=%d", name, errno);
+		log_warn("cannot write a run file", "name=%s errno=%d", name, errno);
 }
 
 /* A variable of ours and the file that says the same; nothing when the sandbox has it already. */
@@ -116,7 +116,7 @@ static void become_copy(struct init *in)
 	rand_hex(id, 32);
 	memcpy(id + 32, "\n", 2);
 	if (fd < 0 || fd_write_all(fd, id, 33) < 0)
-		log_warn("cannot write a new machine-id, going on", "errno=%d", errno);
+		log_warn("cannot write a new machine-id", "errno=%d", errno);
 	interp_copied(in);
 }
 
@@ -152,7 +152,7 @@ static void setup_apply(struct init *in, const struct setup *s)
 	if (s->ca)
 		trust_env(in->env.trust, TRUST_BUNDLE);
 	if (s->hostname && s->hostname[0] && sethostname(s->hostname, strlen(s->hostname)) < 0)
-		log_warn("cannot set hostname, going on", "errno=%d", errno);
+		log_warn("cannot set the hostname", "errno=%d", errno);
 
 	autojson json_t *after = env_merged(&in->env);
 

@@ -212,7 +212,7 @@ static void on_end(void *user, int status)
 	text_status(status, how);
 	if (c->state == CONTEXT_STARTING && fork) {
 		if (status != KERNEL_LOST) {
-			log_warn("a copy of the warm interpreter ended, starting one afresh", "how=%s", how);
+			log_warn("a copy of the warm interpreter exited: starting a new interpreter", "how=%s", how);
 			c->no_fork = true;
 		}
 		start_again(c);
@@ -315,7 +315,7 @@ static void on_timer(void *user)
 	struct context *c = user;
 
 	if (c->state == CONTEXT_STARTING && kernel_is_fork(c->kernel)) {
-		log_warn("a copy of the warm interpreter is not ready, starting one afresh", "ms=%d", FORK_MS);
+		log_warn("a copy of the warm interpreter is not ready: starting a new interpreter", "ms=%d", FORK_MS);
 		c->no_fork = true;
 		start_again(c);
 	} else if (c->state == CONTEXT_STARTING) {

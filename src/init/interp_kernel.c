@@ -108,7 +108,7 @@ static void take_line(struct kernel *k)
 	if (type)
 		k->ops->on_message(k->user, type, msg);
 	else
-		log_warn("a runtime's message makes no sense, going on", "pid=%d", (int)k->pid);
+		log_warn("ignoring a malformed message from a runtime", "pid=%d", (int)k->pid);
 }
 
 static void on_data(void *user, struct str data)

@@ -210,7 +210,7 @@ static void listen_inside(struct init *in)
 
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (fd < 0 || bind(fd, (struct sockaddr *)&any, sizeof(any)) < 0 || listen(fd, BACKLOG) < 0) {
-		log_warn("cannot listen on the interpreter's port, going on", "errno=%d", errno);
+		log_warn("cannot listen on the interpreter's port", "errno=%d", errno);
 		return;
 	}
 	in->interp.inside = http_server_new(in->loop, take_fd(&fd), &inside_ops, in);
@@ -240,7 +240,7 @@ static void warm_one(struct init *in, const char *language)
 	struct err e = ERR_INIT;
 
 	if (context_default(in, language, &c, &e) < 0 || context_warm(c, &e) < 0)
-		log_warn("cannot warm up a context, going on", "language=%s err=%s", language, e.text);
+		log_warn("cannot warm up a context", "language=%s err=%s", language, e.text);
 }
 
 static void spare_one(struct init *in, const char *language)

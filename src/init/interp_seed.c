@@ -52,7 +52,7 @@ static void on_late(void *user)
 {
 	struct init *in = user;
 
-	log_warn("the warm interpreter does not answer, starting others without it", "ms=%d", SEED_ANSWER_MS);
+	log_warn("the warm interpreter does not answer: starting new interpreters instead", "ms=%d", SEED_ANSWER_MS);
 	seed_close(in);
 }
 

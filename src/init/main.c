@@ -88,7 +88,7 @@ static void say_ready(void)
 	autoclose int fd = env_fd("ATOLL_READY_FD");
 
 	if (fd >= 0 && fd_write_all(fd, "1", 1) < 0)
-		log_warn("cannot tell that we are ready", "errno=%d", errno);
+		log_warn("cannot report readiness", "errno=%d", errno);
 }
 
 /* Processes of the sandbox have a pid here; what comes from outside has none. */

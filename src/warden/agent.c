@@ -35,7 +35,7 @@ static void on_packet(void *user, const void *p, size_t n, const int *fds, size_
 		timer_arm(w->ag.again, AGAIN_MS);
 		return;
 	}
-	log_error("atoll-agent makes no sense, starting it again", "bytes=%zu", n);
+	log_error("malformed message from atoll-agent, restarting it", "bytes=%zu", n);
 	service_restart(w->agent);
 }
 
@@ -120,7 +120,7 @@ void agent_introduce(struct warden *w)
 		return; /* whoever comes last is introduced then */
 	timer_disarm(w->ag.again);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
-		log_error("could not make a socket between front and atoll-agent", "err=%s", strerror(errno));
+		log_error("could not create a socket between the front and atoll-agent", "err=%s", strerror(errno));
 		return;
 	}
 	w->ag.sent++;

@@ -103,7 +103,7 @@ void aside_forget(struct loop *l, pid_t pid)
 	if (waitpid(pid, NULL, WNOHANG) != 0)
 		return;
 	if (aside_watch(l, pid, NULL, NULL) < 0)
-		log_warn("could not watch an ending child, it stays a zombie", "pid=%d", (int)pid);
+		log_warn("could not watch an exiting child: it remains a zombie", "pid=%d", (int)pid);
 }
 
 int aside_run(struct loop *l, void (*fn)(void *arg), void (*done)(void *arg), void *arg)

@@ -118,7 +118,7 @@ static void on_stuck(void *user)
 	struct builder *b = user;
 	struct err e = ERR_INIT;
 
-	log_error("builder is stuck, killing it", "id=%s pid=%d", b->sb->er.spec.id, (int)b->pid);
+	log_error("builder does not finish, killing it", "id=%s pid=%d", b->sb->er.spec.id, (int)b->pid);
 	(void)err_set(&e, ETIMEDOUT, "not built within %d ms", builder_ms(b->sb));
 	builder_finish(b, -ETIMEDOUT, NULL, -1, &e);
 }

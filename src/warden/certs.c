@@ -33,7 +33,7 @@ int certs_open(const struct config *c, enum tls_file which, int *ret_fd, struct 
 	if (!S_ISREG(st.st_mode) || st.st_size > FILE_MAX)
 		return err_set(e, EINVAL, "'%s' is not a file of at most %d bytes", path, FILE_MAX);
 	if (which == TLS_FILE_KEY && (st.st_mode & 077))
-		log_warn("the TLS key can be read by others than its owner", "path=%s mode=%04o", path,
+		log_warn("the TLS key is readable by users other than its owner", "path=%s mode=%04o", path,
 		    (unsigned)(st.st_mode & 07777));
 	*ret_fd = take_fd(&fd);
 	return 0;

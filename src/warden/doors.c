@@ -54,7 +54,7 @@ static void open_beside(struct warden *w, struct err *e)
 	if (open_all(w, where, "both", url, sizeof url, e) == 0)
 		return;
 	if (e->no != EADDRNOTAVAIL && e->no != EAFNOSUPPORT) /* a machine without IPv6 */
-		log_warn("names below localhost also mean ::1, and that is not served: some clients will not get here",
+		log_warn("names below localhost also resolve to ::1, which is not served: some clients cannot connect",
 		    "err=%s", e->text);
 	*e = ERR_INIT;
 }

@@ -76,7 +76,7 @@ static void on_packet(void *user, const void *p, size_t n, const int *fds, size_
 	(void)fds;
 	memcpy(&m, p, n < sizeof m ? n : sizeof m);
 	if (n != sizeof m || n_fds || m.head.version != EG_VERSION || m.head.type != EG_DONE) {
-		log_error("atoll-egress makes no sense, starting it again", "bytes=%zu", n);
+		log_error("malformed message from atoll-egress, restarting it", "bytes=%zu", n);
 		service_restart(w->egress);
 		return;
 	}
@@ -214,7 +214,7 @@ void egress_tick(struct warden *w)
 {
 	if (!w->eg.link || !w->eg.asked_ms || clock_mono_ms() - w->eg.asked_ms < ANSWER_MS)
 		return;
-	log_error("atoll-egress does not answer, starting it again", "pid=%d", (int)service_pid(w->egress));
+	log_error("atoll-egress does not answer, restarting it", "pid=%d", (int)service_pid(w->egress));
 	w->eg.asked_ms = 0;
 	service_restart(w->egress);
 }
@@ -228,7 +228,7 @@ void egress_introduce(struct warden *w)
 	if (!w->eg.link || !w->link || w->proto.phase != PHASE_SERVE)
 		return;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
-		log_error("could not make a socket between front and atoll-egress", "err=%s", strerror(errno));
+		log_error("could not create a socket between the front and atoll-egress", "err=%s", strerror(errno));
 		return;
 	}
 	struct eg_plain m = { next_head(w, EG_FRONT) };

@@ -133,7 +133,7 @@ static void on_down(void *user, const char *how)
 	bool known = why < ARRAY_LEN(no_use);
 
 	if (!w->ready && !w->stopping && (++w->failed_fronts >= FRONT_TRIES || known)) {
-		log_error("the front does not start, giving up", "tries=%u last=%s", w->failed_fronts, how);
+		log_error("the front does not start, exiting", "tries=%u last=%s", w->failed_fronts, how);
 		if (known)
 			(void)fprintf(stderr, "atolld: '%s' %s: %s\n", w->cfg.state, no_use[why].what,
 			    no_use[why].remedy);

@@ -42,10 +42,11 @@ static void raise_sysctl(const char *path, uint64_t at_least)
 	int r = file_write(AT_FDCWD, path, text);
 
 	if (r < 0)
-		log_warn("could not raise a limit of the host, going on", "path=%s to=%s err=%s", path, text,
+		log_warn("could not raise a kernel limit of the host", "path=%s to=%s err=%s", path, text,
 		    strerror(-r));
 	else
-		log_info("raised a limit of the host", "path=%s from=%llu to=%s", path, (unsigned long long)now, text);
+		log_info("raised a kernel limit of the host", "path=%s from=%llu to=%s", path, (unsigned long long)now,
+		    text);
 }
 
 void isolate_host(void)

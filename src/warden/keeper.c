@@ -115,10 +115,10 @@ static void finish(struct keeper *k, const struct report *rp)
 	struct unit *sb = k->sb;
 
 	if (rp->how == KEEPER_FAILED)
-		log_warn("could not keep a sandbox", "id=%s name=%s request=%s err=%s", sb->er.spec.id, k->name,
+		log_warn("could not save a sandbox", "id=%s name=%s request=%s err=%s", sb->er.spec.id, k->name,
 		    k->request, rp->e.text);
 	else
-		log_info(k->op == OP_SNAPSHOT ? "disk kept" : "memory kept",
+		log_info(k->op == OP_SNAPSHOT ? "disk saved" : "memory kept",
 		    "id=%s name=%s request=%s ms=%llu mib=%llu", sb->er.spec.id, k->name, k->request,
 		    (unsigned long long)(clock_mono_ms() - k->began_ms), (unsigned long long)(rp->image.bytes >> 20));
 	sb->keeper = NULL;

@@ -104,7 +104,7 @@ static void on_done(void *arg)
 	/* In any case: it may have been frozen, thawed or given another network meanwhile, and the record written with
 	 * the old ones. */
 	if (note(sb, &sb->er.spec.limits, &again) < 0)
-		log_error("the record of a sandbox may tell of limits that it has not", "id=%s err=%s", sb->er.spec.id,
+		log_error("the record of a sandbox may not match its limits", "id=%s err=%s", sb->er.spec.id,
 		    again.text);
 	if (e.no == 0)
 		front_ok(ch->w, ch->life, ch->seq);

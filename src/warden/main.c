@@ -120,13 +120,13 @@ static void reread_config(struct warden *w)
 
 	(void)snprintf(path, sizeof path, "--config=%s", w->cfg.file);
 	if (config_load(&again, 2, argv, &e) < 0) {
-		log_warn("configuration not taken again", "err=%s", e.text);
+		log_warn("configuration not reloaded", "err=%s", e.text);
 		return;
 	}
 	w->cfg.log_level = again.log_level;
 	log_set_level(again.log_level);
 	front_log_level(w);
-	log_info("log level set again", "level=%d", (int)again.log_level);
+	log_info("log level reloaded", "level=%d", (int)again.log_level);
 }
 
 static void on_hup(void *user, int signo)
@@ -162,7 +162,7 @@ static int open_places(struct warden *w, struct err *e)
 	/* What the daemons do is short and somebody waits for it: they are not to stand behind all that sandboxes burn.
 	 * Sandboxes do not inherit it (limits_ordinary()). */
 	if (setpriority(PRIO_PROCESS, 0, DAEMON_NICE) < 0)
-		log_warn("could not take a higher priority, going on", "errno=%d", errno);
+		log_warn("could not raise the scheduling priority", "errno=%d", errno);
 	if (layout_dirs(c, e) < 0 || registry_take(REGISTRY_DIR, c->state, &w->instance, &w->registry_fd, e) < 0 ||
 	    layout_pid_file(c, &w->pid_fd, e) < 0)
 		return -e->no;
@@ -401,7 +401,7 @@ int main(int argc, char **argv)
 	}
 	log_set_level(w.cfg.log_level);
 	if (chdir("/") < 0) /* only now: options may have named paths relative to where we were started */
-		log_warn("could not leave the working directory, going on", "errno=%d", errno);
+		log_warn("could not change the working directory", "errno=%d", errno);
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	if (warden_open(&w, &p, &e) < 0) {
 		(void)fprintf(stderr, "atolld: %s\n", e.text);

@@ -206,8 +206,8 @@ static void on_done(void *arg)
 	/* In any case: it may have been frozen, thawed or given other limits meanwhile, and the record written with the
 	 * old ones. */
 	if (sb && sb->state == UNIT_RUNNING && note(sb, NULL, &again) < 0)
-		log_error("the record of a sandbox may tell of a network that it has not", "id=%s err=%s",
-		    sb->er.spec.id, again.text);
+		log_error("the record of a sandbox may not match its network", "id=%s err=%s", sb->er.spec.id,
+		    again.text);
 	begin_next(w);
 }
 

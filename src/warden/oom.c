@@ -31,7 +31,7 @@ static void hurry_end(struct unit *sb)
 	int r = sb->w->ops->hurry(sb->w->engine, &sb->er, false);
 
 	if (r < 0)
-		log_error("could not put back a quota of processor time", "id=%s errno=%d", sb->er.spec.id, -r);
+		log_error("could not restore a CPU quota", "id=%s errno=%d", sb->er.spec.id, -r);
 	sb->oom.hurries = false;
 	sb->oom.rest_until_ms = now + HURRY_REST * (now - sb->oom.hurry_since_ms);
 }
@@ -112,8 +112,8 @@ void oom_begin(struct unit *sb)
 	sb->oom.timer = timer_new(w->loop, on_timer, sb);
 	sb->oom.hurry = timer_new(w->loop, on_hurry, sb);
 	if (!sb->oom.timer || !sb->oom.hurry || w->ops->oom_watch(w->engine, &sb->er, &sb->oom.fd, &e) < 0) {
-		log_warn("nobody will be told when it runs out of memory, going on", "id=%s err=%s", sb->er.spec.id,
-		    e.text);
+		log_warn("could not watch for out-of-memory kills: they are not reported", "id=%s err=%s",
+		    sb->er.spec.id, e.text);
 		return;
 	}
 	/* An earlier warden has told of these, or nobody heard of them. */

@@ -191,7 +191,7 @@ void pull_tidy(struct warden *w)
 	if (!has_entries(w->cfg.cache, "trash") && !has_entries(w->cfg.cache, "work"))
 		return;
 	if (layout_program(w->cfg.libexec, "atoll-pull", path, sizeof path, &exe, &e) < 0) {
-		log_warn("cannot delete what is left of images, leaving it", "err=%s", e.text);
+		log_warn("could not delete the remains of images", "err=%s", e.text);
 		return;
 	}
 	pid_t pid = fork();
@@ -199,7 +199,7 @@ void pull_tidy(struct warden *w)
 	if (pid == 0)
 		child_main(w, NULL, "--gc", exe, -1, self);
 	if (pid < 0)
-		log_warn("cannot delete what is left of images, leaving it", "err=%s", strerror(errno));
+		log_warn("could not delete the remains of images", "err=%s", strerror(errno));
 	else
 		aside_forget(w->loop, pid);
 }

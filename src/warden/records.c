@@ -465,7 +465,7 @@ static int load_all(int dirfd, DIR *d, struct record *list, size_t *ret_n, struc
 		if (r == 0)
 			free(take_ptr(&list[n].policy));
 		if (de->d_name[0] != '.') /* those are writes that were cut short */
-			log_error("unsound record, removing it", "name=%s", de->d_name);
+			log_error("malformed record, removing it", "name=%s", de->d_name);
 		(void)unlinkat(dirfd, de->d_name, 0);
 	}
 	return 0;

@@ -41,7 +41,7 @@ void refusals_listen(struct warden *w)
 	if (layout_program(w->cfg.libexec, "atoll-refusals", w->refusals.exe, sizeof w->refusals.exe,
 		&w->refusals.exe_fd, &e) < 0 ||
 	    refusals_socket(&w->refusals.fd, &e) < 0)
-		log_warn("refused system calls cannot be explained, going on", "err=%s", e.text);
+		log_warn("refused system calls are not recorded", "err=%s", e.text);
 }
 
 /* --- what it tells ----------------------------------------------------------------------------------------------- */
@@ -98,13 +98,13 @@ static void on_flood(struct unit *sb)
 	int r = silence(w, k, true);
 
 	if (r < 0 && r != -EEXIST) {
-		log_warn("a sandbox floods the kernel's audit system, and cannot be silenced", "id=%s err=%s",
+		log_warn("a sandbox floods the kernel's audit system and cannot be silenced", "id=%s err=%s",
 		    sb->er.spec.id, strerror(-r));
 		return;
 	}
 	w->refusals.silent_until_ms[k] = clock_mono_ms() + SILENT_MS;
-	log_warn("a sandbox is refused system calls all the time, not listening to it for a while", "id=%s s=%d",
-	    sb->er.spec.id, SILENT_MS / 1000);
+	log_warn("a sandbox floods the kernel's audit system: its refused calls are not recorded for a minute",
+	    "id=%s s=%d", sb->er.spec.id, SILENT_MS / 1000);
 	tell_front(sb, &(struct msg_refused) { .count = 0 });
 }
 
@@ -117,7 +117,7 @@ static void on_packet(void *user, const void *p, size_t n, const int *fds, size_
 	memcpy(&ev, p, n < sizeof ev ? n : sizeof ev);
 	if (n != sizeof ev || n_fds || ev.version != AU_VERSION || (ev.type != AU_DENIED && ev.type != AU_FLOOD) ||
 	    !check_text(ev.comm, sizeof ev.comm)) {
-		log_error("atoll-refusals makes no sense, starting it again", "bytes=%zu", n);
+		log_error("malformed message from atoll-refusals, restarting it", "bytes=%zu", n);
 		service_restart(w->refusals.service);
 		return;
 	}
@@ -205,7 +205,8 @@ void refusals_blocked(struct warden *w)
 	int n = w->ops->refusals ? w->ops->refusals(w->engine, v, ARRAY_LEN(v)) : 0;
 
 	if (n < 0 && !w->refusals.blocked_failed)
-		log_warn("what the firewall refuses cannot be read, and is not recorded", "err=%s", strerror(-n));
+		log_warn("could not read the firewall's counters: refused connections are not recorded", "err=%s",
+		    strerror(-n));
 	w->refusals.blocked_failed = n < 0;
 	for (int i = 0; i < n; i++) {
 		const struct unit *sb = v[i].slot < SLOTS_MAX ? w->slots[v[i].slot] : NULL;

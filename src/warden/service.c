@@ -187,7 +187,7 @@ static void on_exit_of_child(void *user, int events)
 	(void)snprintf(how, sizeof how, "%s %d", si.si_code == CLD_EXITED ? "exit" : "signal", si.si_status);
 	count_life(s);
 	log_at(s->stopping ? LOG_LVL_DEBUG : LOG_LVL_WARN,
-	    s->stopping ? "helper ended" : "helper ended, starting it again", "name=%s how=%s", s->spec.name, how);
+	    s->stopping ? "helper exited" : "helper exited, restarting it", "name=%s how=%s", s->spec.name, how);
 	s->ops->on_down(s->user, how);
 	if (!s->stopping)
 		service_retry(s);

@@ -115,8 +115,8 @@ static void reap_later(struct unit *sb, int r, const char *why)
 	uint64_t waited = clock_mono_ms() - sb->ending_since_ms;
 
 	if (!sb->late && (waited > REAP_LATE_MS || r != -EAGAIN)) {
-		log_warn("could not clear a sandbox, retrying", "id=%s after_ms=%llu err=%s", sb->er.spec.id,
-		    (unsigned long long)waited, why);
+		log_warn("could not remove what is left of a sandbox, retrying", "id=%s after_ms=%llu err=%s",
+		    sb->er.spec.id, (unsigned long long)waited, why);
 		sb->late = true;
 	}
 	sb->delay_ms = sb->delay_ms ? sb->delay_ms * 2 : REAP_FIRST_MS;
@@ -448,7 +448,7 @@ static void put_back_cap(struct unit *sb)
 	struct err e = ERR_INIT;
 
 	if ((l->egress_bytes || l->egress_bytes_s) && sb->w->ops->limit(sb->w->engine, &sb->er, l, &e) < 0)
-		log_error("could not put back what a sandbox may send", "id=%s err=%s", sb->er.spec.id, e.text);
+		log_error("could not restore the egress limit of a sandbox", "id=%s err=%s", sb->er.spec.id, e.text);
 }
 
 void unit_adopt(struct warden *w, const struct record *r)
@@ -467,10 +467,10 @@ void unit_adopt(struct warden *w, const struct record *r)
 	sb->frozen = r->frozen;
 	sb->policy = r->policy;
 	if (r->stage == RECORD_STARTING) {
-		log_info("clearing a sandbox that was being started", "id=%s", sb->er.spec.id);
+		log_info("removing a sandbox whose start was interrupted", "id=%s", sb->er.spec.id);
 		unit_undo(sb);
 	} else if (w->ops->adopt(w->engine, &sb->er, &pidfd, &e) < 0 || !unit_watch(sb, pidfd)) {
-		log_info("a sandbox is gone, clearing it", "id=%s err=%s", sb->er.spec.id, e.text);
+		log_info("a sandbox is gone, removing what is left of it", "id=%s err=%s", sb->er.spec.id, e.text);
 		unit_undo(sb);
 	} else {
 		unit_set_state(sb, UNIT_RUNNING);
@@ -483,7 +483,7 @@ void unit_adopt(struct warden *w, const struct record *r)
 		if (w->ops->freeze(w->engine, &sb->er, sb->frozen, &e) < 0 && e.no != EAGAIN)
 			log_error("could not freeze or thaw a sandbox", "id=%s err=%s", sb->er.spec.id, e.text);
 		if (sb->policy && unit_enforce(sb, &e) < 0)
-			log_error("could not put back a policy, the sandbox reaches nothing", "id=%s err=%s",
+			log_error("could not restore a network policy: the sandbox has no network", "id=%s err=%s",
 			    sb->er.spec.id, e.text);
 		log_info("sandbox adopted", "id=%s slot=%u pid=%d", sb->er.spec.id, sb->er.spec.slot, (int)sb->er.pid);
 	}

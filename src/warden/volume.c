@@ -83,7 +83,7 @@ static void answer(struct volume_job *j, const struct err *e)
 	struct msg_ok re = { .head = { MSG_VERSION, RE_OK, j->seq } };
 
 	if (e->no)
-		log_warn("could not do it with a volume", "name=%s err=%s", j->name, e->text);
+		log_warn("volume operation failed", "name=%s err=%s", j->name, e->text);
 	if (e->no || j->client < 0) {
 		if (e->no)
 			front_error(w, j->life, j->seq, e->no, e->text);

@@ -56,7 +56,7 @@ static _Noreturn void child_main(const struct entry *en, pid_t warden)
 	if (r == ENGINE_NEVER)
 		log_info("no zygote for a template", "template=%.8s why=%s", en->key, e.text);
 	else if (r < 0)
-		log_warn("no zygote, sandboxes start their interpreters themselves; trying again",
+		log_warn("no zygote: sandboxes start their interpreters themselves; retrying",
 		    "template=%.8s failures=%u err=%s", en->key, en->failures + 1, e.text);
 	_exit(r == 0 ? WENT_WELL : r == ENGINE_NEVER ? CANNOT : FAILED);
 }
@@ -89,7 +89,7 @@ static void on_end(void *user, int events)
 
 	en->cannot = WIFEXITED(status) && WEXITSTATUS(status) == CANNOT;
 	if (WIFSIGNALED(status))
-		log_warn("who makes a zygote was killed; trying again", "template=%.8s signal=%d", en->key,
+		log_warn("the process that makes a zygote was killed; retrying", "template=%.8s signal=%d", en->key,
 		    WTERMSIG(status));
 	if (well) {
 		en->failures = 0;
@@ -108,7 +108,7 @@ static void entry_run(struct entry *en)
 	if (pid == 0)
 		child_main(en, self);
 	if (pid < 0) {
-		log_warn("could not fork to make a zygote; trying again", "template=%.8s errno=%d", en->key, errno);
+		log_warn("could not fork to make a zygote; retrying", "template=%.8s errno=%d", en->key, errno);
 		put_off(en);
 		return;
 	}
@@ -183,7 +183,7 @@ void warm_tick(struct warm *m)
 		if (!en->pid && !en->cannot && now >= en->not_before_ms)
 			entry_run(en);
 		if (en->pid && now >= en->since_ms + STUCK_MS) {
-			log_warn("a template takes too long to warm, giving up", "template=%.8s pid=%d", en->key,
+			log_warn("a template's zygote is not ready in time, giving up", "template=%.8s pid=%d", en->key,
 			    (int)en->pid);
 			(void)kill(en->pid, SIGKILL);
 			en->since_ms = now;

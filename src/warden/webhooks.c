@@ -22,7 +22,7 @@ static void on_packet(void *user, const void *p, size_t n, const int *fds, size_
 	(void)p;
 	(void)fds;
 	(void)n_fds;
-	log_error("atoll-webhooks makes no sense, starting it again", "bytes=%zu", n);
+	log_error("malformed message from atoll-webhooks, restarting it", "bytes=%zu", n);
 	service_restart(w->webhooks.service);
 }
 
@@ -67,8 +67,8 @@ static int find_user(const struct config *c, struct service_spec *spec, struct e
 
 	if (user_find(c->hooks_user, &spec->uid, &spec->gid, &none) == 0)
 		return 0;
-	log_warn("webhooks are delivered by the user of atoll-egress, to public IPv4 addresses only", "err=%s",
-	    none.text);
+	log_warn("the user for webhooks is missing: they run as the egress user and reach public IPv4 addresses only",
+	    "err=%s", none.text);
 	return user_find(c->egress_user, &spec->uid, &spec->gid, e);
 }
 
@@ -84,7 +84,7 @@ int webhooks_open(struct warden *w, struct err *e)
 	size_t n = 0;
 
 	if (layout_program(w->cfg.libexec, "atoll-webhooks", exe, sizeof exe, &w->webhooks.exe_fd, &none) < 0) {
-		log_warn("webhooks will not be delivered, going on", "err=%s", none.text);
+		log_warn("webhooks are disabled", "err=%s", none.text);
 		return 0;
 	}
 	spec.exe_fd = w->webhooks.exe_fd;
@@ -123,7 +123,7 @@ void webhooks_introduce(struct warden *w)
 	if (!w->webhooks.link || !w->link || w->proto.phase != PHASE_SERVE)
 		return;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
-		log_error("could not make a socket between front and atoll-webhooks", "err=%s", strerror(errno));
+		log_error("could not create a socket between the front and atoll-webhooks", "err=%s", strerror(errno));
 		return;
 	}
 	link_send(w->webhooks.link, &m, sizeof m, pair[0]);

@@ -28,7 +28,7 @@ struct webhooks {
 static void drop_front(struct webhooks *h, const char *why)
 {
 	if (h->front >= 0)
-		log_info("the link to the front has ended, waiting for the next", "why=%s", why);
+		log_info("the connection to the front has closed, waiting for the next", "why=%s", why);
 	fd_close(take_fd(&h->front));
 	sender_drop_all(h->sender);
 }
@@ -53,7 +53,7 @@ static bool read_warden(struct webhooks *h)
 		return true;
 	if (n != sizeof m || m.version != HK_VERSION || m.type != HK_FRONT || n_fds != 1) {
 		if (n != 0)
-			log_error("the warden makes no sense, ending", "bytes=%zd", n);
+			log_error("malformed message from the warden, exiting", "bytes=%zd", n);
 		fd_close(n_fds == 1 ? fd : -1);
 		return false;
 	}
@@ -149,7 +149,7 @@ int main(int argc, char **argv)
 		bool ready[2];
 
 		if (sender_wait(h.sender, fds, ready) < 0) {
-			log_error("libcurl does not work, ending", "jobs=?");
+			log_error("could not initialize libcurl, exiting", "jobs=?");
 			return 1;
 		}
 		if (ready[0] && !read_warden(&h))

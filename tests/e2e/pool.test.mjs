@@ -197,7 +197,7 @@ test('the interpreter of a sandbox from the pool is as new', async () => {
 	}
 })
 
-test('what is not plain is not taken from the pool, and is right', async () => {
+test('what is not plain is not taken from the warm pool, and is right', async () => {
 	const { at } = await theServer()
 	const before = await at.full('base', 2)
 	const cut = await at.create({ allow_internet_access: false })

@@ -47,7 +47,7 @@ static void save(struct capacity *c, uint64_t now_ms)
 	c->hits = hits;
 	c->misses = misses;
 	if ((c->hour.sandboxes || c->hour.starts) && capacity_add(c->front->link.store, &c->hour, &e) < 0)
-		log_warn("could not note what is in use, going on", "err=%s", e.text);
+		log_warn("could not record the capacity in use", "err=%s", e.text);
 	c->hour = (struct capacity_row) { .at = now_ms / HOUR_MS };
 }
 

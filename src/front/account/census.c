@@ -93,7 +93,7 @@ static void close_minute(struct census *c)
 
 		next = LIST_NEXT(n, link);
 		if (team_points_add(c->store, n->team, &p, &e) < 0)
-			log_warn("could not note what a team has running, ignoring", "team=%s err=%s", n->team, e.text);
+			log_warn("could not record the sandbox count of a team", "team=%s err=%s", n->team, e.text);
 		n->most = n->running;
 		n->starts = 0;
 		if (n->running == 0) {

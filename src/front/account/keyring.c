@@ -438,12 +438,12 @@ void keyring_tidy(struct keyring *k, uint64_t now_wall_ms)
 	for (key = TAILQ_FIRST(&k->keys); key; key = next) {
 		next = TAILQ_NEXT(key, link);
 		if (key->used && keys_used(k->store, key->id, key->used_ms, &e) < 0)
-			log_warn("could not note the use of a key, going on", "key=%s err=%s", key->id, e.text);
+			log_warn("could not record the use of a key", "key=%s err=%s", key->id, e.text);
 		key->used = false;
 		if (!key->expires_ms || key->expires_ms > now_wall_ms)
 			continue;
-		log_info("key has ended", "key=%s team=%s", key->id, key->team->id);
+		log_info("key expired", "key=%s team=%s", key->id, key->team->id);
 		if (keyring_drop_key(k, key, &e) < 0)
-			log_warn("could not remove a key, trying again later", "err=%s", e.text);
+			log_warn("could not remove a key, retrying later", "err=%s", e.text);
 	}
 }

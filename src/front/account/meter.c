@@ -46,7 +46,7 @@ static void add(const struct sandbox *sb, uint64_t until_ms, uint64_t ms, uint64
 	struct err e;
 
 	if (meter_add(sb->front->link.store, &row, &e) < 0)
-		log_warn("could not note for how long a sandbox ran, ignoring", "id=%s ms=%llu err=%s", sb->id,
+		log_warn("could not record the run time of a sandbox", "id=%s ms=%llu err=%s", sb->id,
 		    (unsigned long long)ms, e.text);
 }
 
@@ -100,7 +100,7 @@ void meter_load(struct sandbox *sb)
 	struct err e;
 
 	if (meter_sent_total(sb->front->link.store, sb->id, &sb->sent_noted, &e) < 0)
-		log_warn("could not read what a sandbox has sent, going on", "id=%s err=%s", sb->id, e.text);
+		log_warn("could not read the egress of a sandbox", "id=%s err=%s", sb->id, e.text);
 	sb->sent_seen = sb->sent_noted;
 }
 
@@ -110,8 +110,7 @@ void meter_adopt(struct sandbox *sb)
 	struct err e;
 
 	if (meter_last(sb->front->link.store, sb->id, &until_ms, &e) < 0)
-		log_warn("could not read for how long a sandbox ran, going on from now", "id=%s err=%s", sb->id,
-		    e.text);
+		log_warn("could not read the run time of a sandbox, counting from now", "id=%s err=%s", sb->id, e.text);
 	sb->metered = true;
 	sb->metered_mono_ms = clock_mono_ms();
 	if (until_ms < now_ms && until_ms >= sb->started_us / 1000)
@@ -129,7 +128,7 @@ void meter_sent(struct sandbox *sb, uint64_t sent_bytes)
 	if (sb->metered)
 		return; /* goes with the next note */
 	if (meter_add_sent(sb->front->link.store, sb->id, all - sb->sent_noted, &e) < 0)
-		log_warn("could not note what a sandbox has sent, ignoring", "id=%s err=%s", sb->id, e.text);
+		log_warn("could not record the egress of a sandbox", "id=%s err=%s", sb->id, e.text);
 	sb->sent_noted = all;
 }
 

@@ -296,8 +296,8 @@ void quota_refuse(struct req *r, const struct quota_hit *h)
 		(void)snprintf(header, sizeof header, "Retry-After: %u\r\n", h->retry_s);
 	else
 		(void)snprintf(header, sizeof header, "Should-Retry: false\r\n");
-	log_info("refused, a quota is used up", "request=%s scope=%s what=%s limit=%lld", r->id, h->scope, h->what,
-	    (long long)h->limit);
+	log_info("request refused: a quota is exhausted", "request=%s scope=%s what=%s limit=%lld", r->id, h->scope,
+	    h->what, (long long)h->limit);
 	reply_json(r, 429, j, header);
 }
 

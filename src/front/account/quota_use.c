@@ -127,7 +127,7 @@ void quota_exited(struct front *f, const struct msg_exited *m)
 	audit_used(f, d->team, d->key, m);
 	charge(f, d->team, d->key, due(m->cpu_ns, &d->cpu_ns, 1000000), due(m->sent_bytes, &d->sent_bytes, 1));
 	if (m->sent_bytes > d->metered && meter_add_sent(f->link.store, d->id, m->sent_bytes - d->metered, &e) < 0)
-		log_warn("could not note what a sandbox has sent, ignoring", "id=%s err=%s", d->id, e.text);
+		log_warn("could not record the egress of a sandbox", "id=%s err=%s", d->id, e.text);
 	departed_free(f, d);
 }
 
@@ -146,7 +146,7 @@ static void on_quota(void *user, bool of_key, const char *id, const char *text)
 		&(struct msg_limits) { UINT64_MAX, UINT64_MAX, UINT32_MAX, UINT32_MAX, .swap_bytes = UINT64_MAX,
 		    .open_files = UINT32_MAX },
 		&q, &e) < 0) {
-		log_error("the quota of a team or key is damaged, ignoring it", "id=%s err=%s", id, e.text);
+		log_error("ignoring the damaged quota of a team or key", "id=%s err=%s", id, e.text);
 		return;
 	}
 	for (struct key *k = of_key ? keyring_next_key(f->account.keyring, NULL) : NULL; k;
@@ -216,7 +216,7 @@ static void save(struct front *f, const char *owner, struct tally *t)
 		return;
 	t->dirty = false;
 	if (quota_use_put(f->link.store, owner, &t->use, &e) < 0)
-		log_warn("could not note what was used, trying again", "owner=%s err=%s", owner, e.text);
+		log_warn("could not record the usage, retrying", "owner=%s err=%s", owner, e.text);
 }
 
 void quota_save(struct front *f)
@@ -238,8 +238,8 @@ static void hold_up(struct front *f)
 		next = sandbox_table_next(f->sandbox.table, sb);
 		if (sb->state != SANDBOX_RUNNING || sb->being_kept || quota_check_resume(f, sb->team, sb->key, &h) == 0)
 			continue;
-		log_info("pausing, a quota is used up", "id=%s scope=%s what=%s limit=%lld", sb->id, h.scope, h.what,
-		    (long long)h.limit);
+		log_info("pausing a sandbox: a quota is exhausted", "id=%s scope=%s what=%s limit=%lld", sb->id,
+		    h.scope, h.what, (long long)h.limit);
 		sandbox_by(sb, "");
 		sandbox_note(sb, LOG_LVL_WARN, JOURNAL_LIFECYCLE, "paused, a quota is used up",
 		    "error=QUOTA scope=%s what=%s limit=%lld", h.scope, h.what, (long long)h.limit);

@@ -72,7 +72,7 @@ static int on_found(void *user, const struct secret_row *r)
 	    (struct str) { r->sealed, r->n_sealed }, &value);
 
 	if (no < 0) {
-		log_error("a secret cannot be unsealed: was the key file changed?", "secret=%s", r->id);
+		log_error("a secret cannot be decrypted: was the key file changed?", "secret=%s", r->id);
 		return -EBADMSG;
 	}
 	buf_str(fl->out, buf_view(&value));

@@ -131,7 +131,7 @@ void admin_team_add(struct req *r)
 		reply_err(r, &e);
 		return;
 	}
-	log_info("team made", "request=%s team=%s name=%s", r->id, t->id, t->name);
+	log_info("team created", "request=%s team=%s name=%s", r->id, t->id, t->name);
 	reply_json(r, 201, team_json(r->front, t), NULL);
 }
 

@@ -83,7 +83,7 @@ void api_build_start(struct req *r)
 			reply_err(r, &e);
 		return;
 	}
-	log_info("build begins", "build=%s template=%s request=%s", b.id, t.id, r->id);
+	log_info("build started", "build=%s template=%s request=%s", b.id, t.id, r->id);
 	reply_empty(r, 202);
 }
 
@@ -239,7 +239,7 @@ void api_build_cancel(struct req *r)
 	struct build *running = build_of(r->front, b.id);
 
 	if (running) {
-		log_info("build called off", "build=%s request=%s", b.id, r->id);
+		log_info("build cancelled", "build=%s request=%s", b.id, r->id);
 		build_cancel(running, "the build was called off");
 	}
 	reply_empty(r, 204);

@@ -88,11 +88,11 @@ static struct key *make(struct req *r, struct team *t, const char *name, bool ad
 	struct err e;
 
 	if (keyring_add_key(r->front->account.keyring, t, name, admin, secret, &k, &e) < 0) {
-		log_error("could not make a key", "request=%s err=%s", r->id, e.text);
+		log_error("could not create a key", "request=%s err=%s", r->id, e.text);
 		reply_error(r, 500, "could not record the key");
 		return NULL;
 	}
-	log_info("key made", "request=%s key=%s team=%s admin=%d", r->id, k->id, t->id, admin);
+	log_info("key created", "request=%s key=%s team=%s admin=%d", r->id, k->id, t->id, admin);
 	return k;
 }
 
@@ -229,7 +229,7 @@ static void rotate(struct req *r, struct team *t, const char *id)
 	    : keyring_drop_key(r->front->account.keyring, old, &e);
 
 	if (no < 0)
-		log_error("could not end the old key", "request=%s err=%s", r->id, e.text);
+		log_error("could not revoke the old key", "request=%s err=%s", r->id, e.text);
 	reply_made(r, k, secret);
 }
 

@@ -60,8 +60,8 @@ static void on_trusted(void *user, const struct init_result *re)
 
 	fd_close(re->fd);
 	if (re->no || (re->status != 200 && re->status != 204))
-		log_warn("a sandbox did not take its authority", "id=%s status=%d err=%s", ch->sb->id, re->status,
-		    re->no ? re->text : "-");
+		log_warn("a sandbox did not install its certificate authority", "id=%s status=%d err=%s", ch->sb->id,
+		    re->status, re->no ? re->text : "-");
 	changed(ch);
 }
 

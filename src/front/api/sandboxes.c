@@ -159,7 +159,8 @@ static void created(struct req *r, struct sandbox *sb)
 	histogram_add(&r->front->account.metrics->create, clock_mono_us() - r->began_us);
 	/* it was told that there is none (reply_late), and nobody knows its id */
 	if (r->status && !sb->once && sb->state == SANDBOX_RUNNING) {
-		log_warn("a sandbox was made too late, ending it", "request=%s id=%s", r->id, sb->id);
+		log_warn("a sandbox started after its request had failed, killing it", "request=%s id=%s", r->id,
+		    sb->id);
 		sandbox_kill(sb, END_KILLED, "made too late");
 		return;
 	}

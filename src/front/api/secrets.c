@@ -41,7 +41,7 @@ static int on_row(void *user, const struct secret_row *s)
 
 static void fail(struct req *r, const struct err *e)
 {
-	log_error("secrets: the state file does not work", "request=%s err=%s", r->id, e->text);
+	log_error("secrets: cannot use the state database", "request=%s err=%s", r->id, e->text);
 	reply_error(r, 500, "could not use the state file");
 }
 
@@ -117,7 +117,7 @@ static void add(struct req *r, const char *name, const char *value, const char *
 		else
 			fail(r, &e);
 	} else {
-		log_info("secret made", "request=%s secret=%s team=%s", r->id, id, row.team);
+		log_info("secret created", "request=%s secret=%s team=%s", r->id, id, row.team);
 		rules_refresh(f, r->caller.team);
 		reply_json(r, 201, row_json(&row), NO_STORE);
 	}

@@ -541,7 +541,7 @@ static void add_build(struct req *r, const struct wanted *w)
 		reply_err(r, &e);
 		return;
 	}
-	log_info("build asked for", "build=%s template=%s name=%s request=%s", b.id, row.id, row.name, r->id);
+	log_info("build requested", "build=%s template=%s name=%s request=%s", b.id, row.id, row.name, r->id);
 	catalog_names(f, &row, full);
 	reply_json(r, 202,
 	    json_pack("{s:s,s:s,s:b,s:[s],s:O,s:[s]}", "templateID", row.id, "buildID", b.id, "public",

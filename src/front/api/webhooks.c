@@ -134,7 +134,7 @@ static int read_wish(const struct front *f, const json_t *body, struct wish *w, 
 
 static void fail(struct req *r, const struct err *e)
 {
-	log_error("webhooks: the state file does not work", "request=%s err=%s", r->id, e->text);
+	log_error("webhooks: cannot use the state database", "request=%s err=%s", r->id, e->text);
 	reply_error(r, 500, "could not use the state file");
 }
 
@@ -188,7 +188,7 @@ void api_webhook_add(struct req *r)
 		fail(r, &e);
 		return;
 	}
-	log_info("webhook made", "request=%s webhook=%s team=%s", r->id, w->id, w->team);
+	log_info("webhook created", "request=%s webhook=%s team=%s", r->id, w->id, w->team);
 	json_t *answer = webhook_json(w);
 
 	if (!want.secret) /* this once */

@@ -62,7 +62,7 @@ static void take_event(struct agent_link *l, struct str text)
 	struct err e = ERR_INIT;
 
 	if (audit_event(l->front, text, &e) < 0)
-		log_warn("an event of atoll-agent was not recorded", "err=%s", e.text);
+		log_warn("could not record an event of atoll-agent", "err=%s", e.text);
 	else
 		log_info("agent event", "%.*s", STR_ARG(text));
 }
@@ -87,7 +87,7 @@ static int take(struct agent_link *l, const char *msg, size_t n, int *fd)
 	if (r == 0)
 		r = http_server_adopt(l->server, take_fd(fd));
 	if (r < 0)
-		log_warn("could not take a connection of atoll-agent", "err=%s", strerror(-r));
+		log_warn("could not accept a connection from atoll-agent", "err=%s", strerror(-r));
 	return 0;
 }
 
@@ -121,7 +121,7 @@ void agent_link_set(struct agent_link *l, int fd)
 	l->server = http_server_new(l->front->link.loop, -1, &dispatch_ops, l->front);
 	l->watch = fd_nonblock(fd, true) < 0 ? NULL : watch_new(l->front->link.loop, fd, WATCH_IN, on_ready, l);
 	if (!l->watch || !l->server) {
-		log_error("no way to atoll-agent", "err=out of memory");
+		log_error("cannot connect to atoll-agent", "err=out of memory");
 		hang_up(l);
 		return;
 	}

@@ -38,11 +38,10 @@ static void finished(struct certs *c, const struct err *e)
 {
 	buf_done(&c->cert);
 	if (e && !c->info.not_after) {
-		log_error("TLS is not served: its certificate cannot be used, trying again", "err=%s", e->text);
+		log_error("TLS is not served: the certificate cannot be used, retrying", "err=%s", e->text);
 		timer_arm(c->retry, RETRY_MS);
 	} else if (e && c->tries++ < RETRIES) {
-		log_warn("the new TLS certificate cannot be used, keeping the old one and trying again", "err=%s",
-		    e->text);
+		log_warn("the new TLS certificate cannot be used, keeping the old one and retrying", "err=%s", e->text);
 		timer_arm(c->retry, RETRY_MS);
 	} else if (e) {
 		log_error("the new TLS certificate cannot be used, keeping the old one", "err=%s", e->text);

@@ -36,8 +36,7 @@ static void on_answer(void *user, const struct warden_reply *re)
 		}
 	}
 	if (re->no) /* the next front finds it without an owner */
-		log_warn("could not remove what was kept of a sandbox, leaving it", "name=%s err=%s", g->name,
-		    re->text);
+		log_warn("could not remove the saved state of a sandbox", "name=%s err=%s", g->name, re->text);
 	timer_free(g->timer);
 	free(g);
 }

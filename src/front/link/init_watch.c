@@ -107,12 +107,13 @@ static void take_note(struct sandbox *sb, const char *text)
 
 	if (now_ms - sb->notes.since_ms > NOTES_MS) {
 		if (sb->notes.n > NOTES_MAX)
-			log_warn("init had more to say", "id=%s left_out=%u", sb->id, sb->notes.n - NOTES_MAX);
+			log_warn("init sent more notes than the limit", "id=%s left_out=%u", sb->id,
+			    sb->notes.n - NOTES_MAX);
 		sb->notes.since_ms = now_ms;
 		sb->notes.n = 0;
 	}
 	if (++sb->notes.n <= NOTES_MAX)
-		log_warn("init says", "id=%s text='%.160s'", sb->id, text ? text : "");
+		log_warn("note from init", "id=%s text='%.160s'", sb->id, text ? text : "");
 }
 
 /* {"at":ms, "message":"...", "fields":{...}}; what has another form is left out. */

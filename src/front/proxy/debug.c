@@ -81,7 +81,7 @@ static struct sandbox *make(struct debug *d, const char *request, struct err *e)
 		return NULL;
 	memcpy(d->id, sb->id, sizeof d->id);
 	sandbox_by(sb, request);
-	log_info("making the sandbox of the debug ports", "id=%s request=%s", sb->id, request);
+	log_info("starting the sandbox of the debug ports", "id=%s request=%s", sb->id, request);
 	sandbox_start(sb);
 	return sb;
 }
@@ -109,7 +109,7 @@ static void on_request(void *user, struct http_req *rq)
 	if (sb) {
 		proxy_pass(sb, rq, g->port); /* waits while it starts */
 	} else {
-		log_error("could not make the sandbox of the debug ports", "err=%s", e.text);
+		log_error("could not start the sandbox of the debug ports", "err=%s", e.text);
 		proxy_refuse(rq, e.no == EDQUOT ? 429 : 502, STR_LIT("debug"), g->port,
 		    "The sandbox of the debug ports could not be made");
 	}

@@ -65,8 +65,7 @@ void audit_flush(struct audit *t)
 	if (r < 0) {
 		audit_db_rollback(t->db);
 		if (!t->unsaved)
-			log_error("could not bring the table of the audit trail up to date, trying again", "err=%s",
-			    e.text);
+			log_error("could not update the table of the audit trail, retrying", "err=%s", e.text);
 		t->unsaved = true;
 		timer_arm(t->timer, RETRY_S * 1000);
 		return;
@@ -79,7 +78,7 @@ void audit_pend(struct audit *t, struct str line)
 {
 	if (t->pending.n + line.n + 1 > PENDING_MAX) {
 		if (!t->has_gap)
-			log_error("too much waits for the table of the audit trail, it has a gap until the next start",
+			log_error("the queue of the audit table is full: the table has a gap until the next start",
 			    "bytes=%zu", t->pending.n);
 		t->has_gap = true;
 		return;
@@ -115,7 +114,7 @@ int audit_write(struct audit *t, struct str line, struct err *e)
 	int no = n < 0 ? errno : ENOSPC;
 
 	if (n > 0 && ftruncate(t->fd, (off_t)t->bytes) < 0)
-		log_error("half a record is left in the audit trail", "errno=%d", errno);
+		log_error("a partial record remains in the audit trail", "errno=%d", errno);
 	errno = no;
 	return err_sys(e, "write the audit trail");
 }
@@ -180,7 +179,7 @@ static int tell_gap(struct audit *t, struct err *e)
 	(void)snprintf(fields, sizeof fields, "{\"lost\":%llu,\"since\":\"%s\"}", (unsigned long long)t->lost, since);
 	if (put(t, "trail.gap", NULL, str_of(fields), e) < 0)
 		return -e->no;
-	log_warn("the audit trail is written again", "lost=%llu since=%s", (unsigned long long)t->lost, since);
+	log_warn("writing to the audit trail works again", "lost=%llu since=%s", (unsigned long long)t->lost, since);
 	t->lost = 0;
 	return 0;
 }
@@ -197,7 +196,7 @@ uint64_t audit_put(struct audit *t, const char *kind, const struct audit_who *wh
 	}
 	t->failures++;
 	if (e.no == EINVAL) {
-		log_error("a record of the audit trail was refused, which should not be", "err=%s", e.text);
+		log_error("bug: an audit record was refused", "err=%s", e.text);
 		return 0;
 	}
 	if (t->lost++ == 0) {
@@ -345,7 +344,7 @@ void audit_text(struct front *f, uint64_t seq, const char *team, struct str text
 	struct err e = ERR_INIT;
 
 	if (f->record.audit && f->link.opt.audit.full && seq && keep_text(f, seq, team, text, &e) < 0)
-		log_error("could not keep a text of the audit trail", "seq=%llu err=%s", (unsigned long long)seq,
+		log_error("could not store a text of the audit trail", "seq=%llu err=%s", (unsigned long long)seq,
 		    e.text);
 }
 
@@ -373,7 +372,7 @@ static void adopt_next(struct audit *t, int fd, const struct msg_audit_file *m)
 	audit_hex(t->at.hash, sizeof t->at.hash, hex);
 	(void)snprintf(fields, sizeof fields, "{\"segment\":%u}", t->segment);
 	/* Also in the log, which goes elsewhere: so there is a witness of it outside of the state directory. */
-	log_info("the audit trail goes on in a new file", "segment=%u seq=%llu hash=%s", t->segment,
+	log_info("the audit trail continues in a new file", "segment=%u seq=%llu hash=%s", t->segment,
 	    (unsigned long long)t->at.seq, hex);
 	(void)audit_put(t, "trail.segment", NULL, str_of(fields));
 }
@@ -384,7 +383,7 @@ static void on_next(void *user, const struct warden_reply *re)
 
 	t->asking = NULL;
 	if (re->no || re->msg->type != RE_AUDIT || re->fd < 0) {
-		log_warn("no new file for the audit trail, going on in the old one", "err=%s",
+		log_warn("could not create a new file for the audit trail, continuing in the old one", "err=%s",
 		    re->no ? re->text : "unexpected answer");
 		fd_close(re->fd);
 		return;
@@ -422,7 +421,7 @@ static void on_first(void *user, const struct warden_reply *re)
 	}
 	if (e.no) {
 		t->failing = true;
-		log_error("the audit trail is not written, trying again", "err=%s", e.text);
+		log_error("could not write to the audit trail, retrying", "err=%s", e.text);
 		fd_close(take_fd(&t->fd));
 	} else {
 		t->failing = false;
@@ -493,13 +492,13 @@ static void on_dropped(void *user, const struct warden_reply *re)
 
 	t->asking = NULL;
 	if (re->no) {
-		log_warn("a segment of the audit trail could not be dropped, trying again", "segment=%u err=%s",
-		    t->first, re->text);
+		log_warn("could not delete a segment of the audit trail, retrying", "segment=%u err=%s", t->first,
+		    re->text);
 		return;
 	}
 	t->first++;
 	if (audit_db_prune(t->db, t->dropping.seq + 1, &e) < 0)
-		log_warn("could not forget old rows of the audit trail, ignoring", "err=%s", e.text);
+		log_warn("could not delete old rows of the audit trail", "err=%s", e.text);
 }
 
 /* What is dropped stays known: a record tells with which hash the rest of the chain begins. It is written first: a

@@ -150,12 +150,12 @@ static void tell(struct found *fo, size_t torn, const char torn_hash[AUDIT_HEX_S
 	char fields[256];
 
 	if (torn) {
-		log_warn("half a record at the end of the audit trail was cut off", "bytes=%zu", torn);
+		log_warn("removed a partial record at the end of the audit trail", "bytes=%zu", torn);
 		(void)snprintf(fields, sizeof fields, "{\"bytes\":%zu,\"sha256\":\"%s\"}", torn, torn_hash);
 		(void)audit_put(t, "trail.repair", NULL, str_of(fields));
 	}
 	if (fo->restored) {
-		log_error("the audit trail was shorter than its table, its end was put back", "records=%llu",
+		log_error("the audit trail was shorter than its table: restored its end", "records=%llu",
 		    (unsigned long long)fo->restored);
 		(void)snprintf(fields, sizeof fields, "{\"records\":%llu}", (unsigned long long)fo->restored);
 		(void)audit_put(t, "trail.restored", NULL, str_of(fields));

@@ -112,7 +112,7 @@ static int note(struct front *f, const struct subject *s, enum event_type t, uin
 	};
 
 	if (!row.data || events_add(f->link.store, &row, ret_seq, &e) < 0) {
-		log_warn("could not note an event, going on", "id=%s type=%s err=%s", s->sandbox, row.type, e.text);
+		log_warn("could not record an event", "id=%s type=%s err=%s", s->sandbox, row.type, e.text);
 		return -EIO;
 	}
 	return 0;

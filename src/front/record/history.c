@@ -32,9 +32,9 @@
 static void told(const char *what, int n, const struct err *e)
 {
 	if (n < 0)
-		log_warn("could not forget what is old, trying again later", "what=%s err=%s", what, e->text);
+		log_warn("could not delete expired data, retrying later", "what=%s err=%s", what, e->text);
 	else if (n > 0)
-		log_debug("forgot what is old", "what=%s n=%d", what, n);
+		log_debug("deleted expired data", "what=%s n=%d", what, n);
 }
 
 /* 0: for ever */
@@ -53,7 +53,7 @@ static void prune_snapshots(struct front *f, uint64_t now_ms)
 		next = LIST_NEXT(sn, link);
 		if (!is_over(sn->created_ms, now_ms, f->link.opt.snapshots_kept_s))
 			continue;
-		log_info("a snapshot is too old, removing it", "snapshot=%s tag=%s", sn->template_id, sn->tag);
+		log_info("a snapshot has expired, removing it", "snapshot=%s tag=%s", sn->template_id, sn->tag);
 		told("snapshots", snapshot_remove(f, sn, &e), &e);
 	}
 }

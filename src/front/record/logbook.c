@@ -95,7 +95,7 @@ static void save(struct log_tail *t)
 	int r = write_tail(t, buf_view(&bytes), &e);
 
 	if (r < 0 && !b->failing)
-		log_error("could not write the logs of sandboxes, dropping them", "err=%s", e.text);
+		log_error("could not write the logs of sandboxes: they are lost", "err=%s", e.text);
 	b->failing = r < 0;
 	if (t->ended_ms)
 		tail_free(t);
@@ -256,7 +256,7 @@ void logbook_end_lost(struct logbook *b)
 	struct err e;
 
 	if (logs_end_lost(b->front->link.store, clock_wall_ms(), &e) < 0)
-		log_warn("could not end the logs of lost sandboxes, ignoring", "err=%s", e.text);
+		log_warn("could not close the logs of lost sandboxes", "err=%s", e.text);
 }
 
 bool logbook_prune(struct logbook *b, uint64_t until_ms)
@@ -268,7 +268,7 @@ bool logbook_prune(struct logbook *b, uint64_t until_ms)
 	do {
 		n = logs_prune(b->front->link.store, oldest_end_ms(b), &freed, &e);
 		if (n < 0)
-			log_warn("could not forget old logs, trying again later", "err=%s", e.text);
+			log_warn("could not delete old logs, retrying later", "err=%s", e.text);
 		else
 			b->bytes -= freed < b->bytes ? freed : b->bytes;
 	} while (n == STORE_BATCH_LOGS && clock_mono_ms() < until_ms);

@@ -35,7 +35,7 @@ struct notebooks {
 static void told(struct notebooks *n, int r, const struct err *e)
 {
 	if (r < 0 && !n->failing)
-		log_error("could not write notebooks, going on without", "err=%s", e->text);
+		log_error("could not write to the notebooks", "err=%s", e->text);
 	n->failing = r < 0;
 	if (r >= 0 || !n->open)
 		return;

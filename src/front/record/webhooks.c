@@ -269,13 +269,13 @@ int webhooks_push_one(struct webhooks *h, struct webhook *w, uint64_t event_seq,
 
 	if (w->waiting >= WEBHOOK_WAITING_MAX) {
 		if (h->front->account.metrics->webhooks_dropped++ % 1000 == 0)
-			log_warn("too much waits for a webhook, not queueing more", "webhook=%s waiting=%llu", w->id,
+			log_warn("the queue of a webhook is full: dropping events", "webhook=%s waiting=%llu", w->id,
 			    (unsigned long long)w->waiting);
 		return -EDQUOT;
 	}
 	uuid_make(ret_id);
 	if (deliveries_add(h->front->link.store, ret_id, w->id, event_seq, clock_wall_ms(), &e) < 0) {
-		log_warn("could not queue a delivery, going on", "webhook=%s err=%s", w->id, e.text);
+		log_warn("could not queue a delivery", "webhook=%s err=%s", w->id, e.text);
 		return -EIO;
 	}
 	w->waiting++;
@@ -314,7 +314,7 @@ static void give_up(struct webhooks *h, struct webhook *w, const struct delivery
 	struct err e;
 
 	if (deliveries_set(h->front->link.store, &to, &e) < 0)
-		log_warn("could not note what became of a delivery", "webhook=%s err=%s", w->id, e.text);
+		log_warn("could not record the outcome of a delivery", "webhook=%s err=%s", w->id, e.text);
 	w->waiting--;
 	h->front->account.metrics->webhooks_failed++;
 }
@@ -450,7 +450,7 @@ static void finish(struct webhooks *h, struct webhook *w, const struct hk_done *
 	    "webhook=%s outcome=%s status=%u attempt=%u ms=%u%s", w->id, hk_outcome_name(d->outcome), d->status,
 	    to.attempts, d->took_ms, to.state == DELIVERY_FAILED ? " given-up" : "");
 	if (deliveries_set(h->front->link.store, &to, &e) < 0)
-		log_warn("could not note what became of a delivery, it may be sent again", "webhook=%s err=%s", w->id,
+		log_warn("could not record the outcome of a delivery: it may be sent again", "webhook=%s err=%s", w->id,
 		    e.text);
 }
 
@@ -485,7 +485,7 @@ static void on_ready(void *user, int events)
 			break;
 		if (n <= 0 || hk_done_check(msg, (size_t)n, &d) < 0) {
 			log_at(n == 0 ? LOG_LVL_INFO : LOG_LVL_WARN,
-			    "the link to atoll-webhooks has ended, waiting for the next", "bytes=%zd", n);
+			    "the connection to atoll-webhooks has closed, waiting for the next", "bytes=%zd", n);
 			hang_up(h);
 			break;
 		}

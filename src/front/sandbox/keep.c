@@ -66,7 +66,7 @@ static void on_thawed(void *user, const struct warden_reply *re)
 	if (is_over(k))
 		return;
 	if (re->no)
-		log_error("could not thaw a sandbox that was kept", "id=%s err=%s", k->sb->id, re->text);
+		log_error("could not thaw a sandbox after its snapshot", "id=%s err=%s", k->sb->id, re->text);
 	if (k->again && !re->no)
 		begin_again(k);
 	else
@@ -97,8 +97,7 @@ static void on_memory(void *user, const struct warden_reply *re)
 	if (is_over(k))
 		return;
 	if (re->no == EAGAIN && !k->tried && (!k->released || k->sb->state == SANDBOX_RUNNING)) {
-		log_info("a sandbox could not be stopped where it was, trying once more", "id=%s err=%s", k->sb->id,
-		    re->text);
+		log_info("could not freeze a sandbox, retrying once", "id=%s err=%s", k->sb->id, re->text);
 		k->again = k->tried = true;
 	} else if (re->no) { /* whoever asked for it must not take a disk for it */
 		(void)err_set(&k->re.e, re->no, "%s", re->text);

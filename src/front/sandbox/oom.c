@@ -17,7 +17,8 @@ static void on_told(void *user, const struct init_result *re)
 	struct sandbox *sb = user;
 
 	if (re->no)
-		log_debug("init did not hear that it is at its memory limit", "id=%s err=%s", sb->id, re->text);
+		log_debug("could not tell init that its sandbox has reached its memory limit", "id=%s err=%s", sb->id,
+		    re->text);
 	if (re->fd >= 0)
 		sandbox_idle_put(sb, re->fd);
 	sandbox_unref(sb);

@@ -91,7 +91,7 @@ static void on_thawed_again(void *user, const struct warden_reply *re)
 static void pause_failed(struct sandbox *sb, int no, const char *text)
 {
 	(void)err_set(&sb->fail, no, "pause: %s", text);
-	log_warn("could not pause, running on", "id=%s err=%s", sb->id, text);
+	log_warn("could not pause: the sandbox keeps running", "id=%s err=%s", sb->id, text);
 	sandbox_note_life(sb, LOG_LVL_ERROR, "sandbox could not be paused");
 	kept_clear(sb);
 	(void)warden_ask_id(sb->front->link.warden, OP_THAW, sb->id, sb->request, on_thawed_again, sb);
@@ -187,7 +187,7 @@ static void on_quiet(void *user, const struct init_result *re)
 	struct sandbox *sb = user;
 
 	if (re->no == ETIMEDOUT)
-		log_warn("init does not close its connections, going on", "id=%s", sb->id);
+		log_warn("init does not close its connections, pausing anyway", "id=%s", sb->id);
 	if (sb->state == SANDBOX_PAUSING)
 		(void)warden_ask_id(sb->front->link.warden, OP_FREEZE, sb->id, sb->request, on_frozen, sb);
 	else
@@ -223,7 +223,7 @@ static void on_memory_kept(void *user, const struct warden_reply *re)
 
 	sb->front->sandbox.checkpoints--;
 	if (re->no && sb->state == SANDBOX_PAUSED && sb->live) {
-		log_warn("the memory of a paused sandbox is not kept on disk", "id=%s err=%s", sb->id, re->text);
+		log_warn("the memory of a paused sandbox is not saved to disk", "id=%s err=%s", sb->id, re->text);
 		sandbox_note(sb, LOG_LVL_WARN, JOURNAL_LIFECYCLE,
 		    "memory stays frozen, it could not be written to disk", "request=");
 		(void)str_copy(sb->kept.why_not, sizeof sb->kept.why_not, str_of(re->text));
@@ -301,7 +301,7 @@ void sandbox_hurry_done(struct front *f)
 	    f->sandbox.can_checkpoint && sb && !works; sb = sandbox_table_next(f->sandbox.table, sb))
 		works = will_be_written(sb);
 	if (write(f->sandbox.hurry_fd, works ? "w" : "d", 1) != 1)
-		log_warn("could not tell how far memory is written", "file=" SANDBOX_HURRY " err=%m");
+		log_warn("could not report the progress of writing memory", "file=" SANDBOX_HURRY " err=%m");
 }
 
 uint64_t sandbox_memory(const struct sandbox *sb)
@@ -346,7 +346,7 @@ void sandbox_give_back(struct front *f)
 static void resume_failed(struct sandbox *sb, int no, const char *text)
 {
 	(void)err_set(&sb->fail, no, "resume: %s", text);
-	log_warn("could not resume, staying paused", "id=%s err=%s", sb->id, text);
+	log_warn("could not resume: the sandbox stays paused", "id=%s err=%s", sb->id, text);
 	sandbox_note_life(sb, LOG_LVL_ERROR, "sandbox could not be resumed");
 	sandbox_set_state(sb, SANDBOX_PAUSED);
 }
@@ -536,7 +536,7 @@ bool sandbox_paused_exited(struct sandbox *sb)
 	} else if (sb->state == SANDBOX_RESUMING) {
 		resume_failed(sb, ECHILD, "it ended at once");
 	} else if (!has(sb, KEPT_MEMORY | KEPT_NO_RAM)) {
-		log_error("what a paused sandbox had in memory is lost", "id=%s", sb->id);
+		log_error("the memory of a paused sandbox is lost", "id=%s", sb->id);
 		sandbox_note_life(sb, LOG_LVL_ERROR,
 		    "sandbox died while it was paused: its memory is lost, its disk is kept");
 	}

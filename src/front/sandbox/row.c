@@ -207,7 +207,7 @@ int row_load(struct sandbox *sb, const struct sandbox_row *row)
 
 static void complain(const struct sandbox *sb, const struct err *e)
 {
-	log_warn("could not write the record of a sandbox, going on", "id=%s err=%s", sb->id, e->text);
+	log_warn("could not write the row of a sandbox", "id=%s err=%s", sb->id, e->text);
 }
 
 int row_try(struct sandbox *sb, enum row_state state, struct err *e)
@@ -290,7 +290,7 @@ void row_end_id(struct front *f, const char *id, const char *reason)
 
 	if (sandboxes_end(f->link.store, id, now_ms, reason, &e) == 0)
 		return;
-	log_warn("could not write the end of a sandbox, trying again", "id=%s err=%s", id, e.text);
+	log_warn("could not record the end of a sandbox, retrying", "id=%s err=%s", id, e.text);
 	struct row_ends *re = must_alloc(sizeof *re);
 
 	*re = (struct row_ends) { .next = f->sandbox.row_ends, .ended_ms = now_ms };
@@ -322,7 +322,7 @@ void rows_are_of(struct front *f, const char *boot_id)
 
 	(void)str_copy(f->sandbox.host, sizeof f->sandbox.host, str_of(boot_id));
 	if (record_host(f, &e) < 0)
-		log_warn("could not write which start of the host this is, trying again", "err=%s", e.text);
+		log_warn("could not record the boot id of the host, retrying", "err=%s", e.text);
 }
 
 void rows_tick(struct front *f)

@@ -499,7 +499,7 @@ static void on_killed(void *user, const struct warden_reply *re)
 	struct sandbox *sb = user;
 
 	if (re->no && re->no != ENOENT && ++sb->kill_tries < KILL_TRIES) {
-		log_warn("could not kill, trying again", "id=%s err=%s", sb->id, re->text);
+		log_warn("could not kill a sandbox, retrying", "id=%s err=%s", sb->id, re->text);
 		if (!sb->retry)
 			sb->retry = timer_new(sb->front->link.loop, ask_kill, sb);
 		if (sb->retry) {
@@ -509,7 +509,7 @@ static void on_killed(void *user, const struct warden_reply *re)
 	}
 	if (re->no && re->no != ENOENT) {
 		(void)err_set(&sb->fail, re->no, "kill: %s", re->text);
-		log_error("could not kill, giving up", "id=%s err=%s", sb->id, re->text);
+		log_error("could not kill a sandbox, giving up", "id=%s err=%s", sb->id, re->text);
 	}
 	sandbox_set_state(sb, SANDBOX_DEAD);
 	sandbox_unref(sb);
@@ -546,7 +546,7 @@ void sandbox_kill(struct sandbox *sb, enum end_reason why, const char *reason)
 
 void sandbox_exited(struct sandbox *sb, enum end_reason why, const char *reason)
 {
-	log_info("sandbox ended by itself", "id=%s reason='%s'", sb->id, reason);
+	log_info("sandbox exited", "id=%s reason='%s'", sb->id, reason);
 	count_end(sb, why);
 	audit_ended(sb, reason);
 	notebook_end(sb);

@@ -216,7 +216,7 @@ static int on_row(void *user, const struct snapshot_row *r)
 	    !str_copy(sn->base.name, sizeof sn->base.name, str_of(r->base_name)) ||
 	    !str_copy(sn->base.key, sizeof sn->base.key, str_of(r->base_key)) ||
 	    !l->is_kept(l->user, sn->kept, &memory) || ((sn->what & KEPT_MEMORY) && !memory)) {
-		log_warn("a snapshot is damaged or gone, ignoring it", "name=%s", r->kept_name ? r->kept_name : "");
+		log_warn("ignoring a snapshot that is damaged or missing", "name=%s", r->kept_name ? r->kept_name : "");
 		snapshot_free(sn);
 		return 0;
 	}

@@ -100,8 +100,7 @@ static bool take_snapshot(const struct front *f, const char *team, const char *t
 	memcpy(sp->from, sn->kept, sizeof sp->from);
 	sp->from_what = sn->what;
 	if (spec_volumes_load(sn->volumes, sp) < 0)
-		log_warn("a snapshot has volumes that do not make sense, leaving them out", "snapshot=%s",
-		    sn->template_id);
+		log_warn("ignoring the malformed volumes of a snapshot", "snapshot=%s", sn->template_id);
 	return true;
 }
 

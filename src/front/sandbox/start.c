@@ -36,8 +36,8 @@ static void start_failed(struct sandbox *sb, const struct init_result *re)
 	const char *why = refused ? "it refused its settings" : re->text;
 
 	if (sb->pooled && sb->state == SANDBOX_STARTING) {
-		log_warn("a sandbox from the pool is of no use, starting another", "id=%s err=%s request=%s", sb->id,
-		    why, sb->request);
+		log_warn("a warm sandbox does not respond, starting another", "id=%s err=%s request=%s", sb->id, why,
+		    sb->request);
 		sandbox_start_afresh(sb);
 		return;
 	}
@@ -197,7 +197,8 @@ void sandbox_start(struct sandbox *sb)
 	sb->front->sandbox.starts++;
 	sandbox_ref(sb);
 	if (sb->pooled) {
-		log_info("taken from the pool", "id=%s template=%s request=%s", sb->id, sb->spec.tpl.name, sb->request);
+		log_info("taken from the warm pool", "id=%s template=%s request=%s", sb->id, sb->spec.tpl.name,
+		    sb->request);
 		sandbox_tell(sb, POOLED_WAIT_MS, on_told, sb);
 		return;
 	}

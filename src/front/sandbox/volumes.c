@@ -128,9 +128,9 @@ static void on_dropped(void *user, const struct warden_reply *re)
 		}
 	}
 	if (re->no) /* its row stays, and the next front tries again */
-		log_warn("could not remove a volume, leaving it", "volume=%s err=%s", d->id, re->text);
+		log_warn("could not remove a volume", "volume=%s err=%s", d->id, re->text);
 	else if (volumes_drop(d->f->link.store, d->id, &e) < 0)
-		log_warn("could not forget a volume, trying again at the next start", "volume=%s err=%s", d->id,
+		log_warn("could not delete the row of a volume: the next start retries", "volume=%s err=%s", d->id,
 		    e.text);
 	timer_free(d->timer);
 	free(d);
@@ -201,7 +201,7 @@ static void on_made(void *user, const struct warden_reply *re)
 		v->bytes = s->bytes;
 	} else if (!v->gone && !v->ready) {
 		if (volumes_set(f->link.store, v->id, VOLUME_DROPPING, v->bytes, &ignored) < 0)
-			log_warn("could not note that a volume is to go", "volume=%s err=%s", v->id, ignored.text);
+			log_warn("could not record the deletion of a volume", "volume=%s err=%s", v->id, ignored.text);
 		drop_begin(f, v->id, s->request);
 		volume_unlist(v);
 	}
@@ -255,11 +255,11 @@ static int on_row(void *user, const struct volume_row *r)
 	char id[ID_SIZE] = "";
 
 	if (!r->id || !str_copy(id, sizeof id, str_of(r->id)) || !check_id(id)) {
-		log_warn("the row of a volume is damaged, ignoring it", "volume=%s", r->id ? r->id : "");
+		log_warn("ignoring a damaged row of a volume", "volume=%s", r->id ? r->id : "");
 		return 0;
 	}
 	if (r->state != VOLUME_READY) {
-		log_info("removing a volume that was being made or removed", "volume=%s", id);
+		log_info("removing a volume whose creation or deletion was interrupted", "volume=%s", id);
 		drop_begin(f, id, "");
 		return 0;
 	}
@@ -274,7 +274,7 @@ static int on_row(void *user, const struct volume_row *r)
 	if (!str_copy(v->team, sizeof v->team, str_of(r->team)) ||
 	    !str_copy(v->name, sizeof v->name, str_of(r->name)) ||
 	    !str_copy(v->token, sizeof v->token, str_of(r->token)) || !v->token[0]) {
-		log_warn("the row of a volume is damaged, ignoring it", "volume=%s", id);
+		log_warn("ignoring a damaged row of a volume", "volume=%s", id);
 		free(v);
 		return 0;
 	}

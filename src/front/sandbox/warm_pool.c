@@ -156,7 +156,7 @@ static void on_member(struct member *m, const struct err *e)
 		k->starting--;
 		k->ready++;
 		k->retry_ms = 0;
-		log_info("pool member ready", "id=%s template=%s ready=%u", m->id, k->tpl.name, k->ready);
+		log_info("warm sandbox ready", "id=%s template=%s ready=%u", m->id, k->tpl.name, k->ready);
 	} else if (e->no == EAGAIN) {
 		k->retry_at_ms = clock_mono_ms() + WARMING_MS;
 		drop(k, m, false);
@@ -165,8 +165,8 @@ static void on_member(struct member *m, const struct err *e)
 		if (k->retry_ms > RETRY_MAX_MS)
 			k->retry_ms = RETRY_MAX_MS;
 		k->retry_at_ms = clock_mono_ms() + k->retry_ms;
-		log_warn("could not make a pool member, trying again later",
-		    "id=%s template=%s err=%s again_ms=%" PRIu64, m->id, k->tpl.name, e->text, k->retry_ms);
+		log_warn("could not start a warm sandbox, retrying later", "id=%s template=%s err=%s again_ms=%" PRIu64,
+		    m->id, k->tpl.name, e->text, k->retry_ms);
 		drop(k, m, false);
 	}
 	warm_pool_kick(k->warm_pool);
@@ -259,7 +259,7 @@ void warm_pool_tick(struct warm_pool *p)
 
 		if (!m)
 			continue;
-		log_info("pool member ended, fewer are wanted now", "id=%s template=%s ready=%u", m->id, k->tpl.name,
+		log_info("warm sandbox killed: fewer are needed", "id=%s template=%s ready=%u", m->id, k->tpl.name,
 		    k->ready - 1);
 		drop(k, m, false); /* one in a second: the next rush may be near */
 	}
@@ -319,8 +319,7 @@ bool warm_pool_exited(struct warm_pool *p, const char *id)
 		{
 			if (strcmp(m->id, id) != 0)
 				continue;
-			log_warn("a pool member has ended by itself, replacing it", "id=%s template=%s", id,
-			    k->tpl.name);
+			log_warn("a warm sandbox has exited, replacing it", "id=%s template=%s", id, k->tpl.name);
 			forget(k, m);
 			member_free(m);
 			warm_pool_kick(p);

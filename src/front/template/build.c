@@ -142,13 +142,13 @@ static void build_end(struct build *b)
 
 	b->row.finished_ms = clock_wall_ms();
 	if (builds_put(f->link.store, &b->row, &e) < 0)
-		log_error("cannot note the end of a build", "build=%s err=%s", b->row.id, e.text);
+		log_error("cannot record the end of a build", "build=%s err=%s", b->row.id, e.text);
 	log_info("build ended", "build=%s template=%s status=%s step=%s", b->row.id, b->row.template_id, b->row.status,
 	    b->row.step);
 	TAILQ_REMOVE(&f->build.list, b, link);
 	build_free(b);
 	if (builds_gc(f, f->link.opt.template_cache_mb * MIB, &gone, &e) < 0)
-		log_warn("cannot tidy the layers of builds", "err=%s", e.text);
+		log_warn("cannot remove unused layers of builds", "err=%s", e.text);
 	image_gc(f, false, NULL, NULL);
 	next_in_line(f);
 }

@@ -64,7 +64,7 @@ static void finish(struct image_gc *g, unsigned removed, const struct err *e)
 	size_t n_now = g->n_now, n_next = g->n_next;
 
 	if (e)
-		log_warn("cannot tidy the images", "err=%s", e->text);
+		log_warn("cannot remove unused images", "err=%s", e->text);
 	else if (removed)
 		log_info("images removed", "count=%u", removed);
 	g->now = g->next = NULL;

@@ -9,7 +9,7 @@
 static void *or_end(void *p, size_t size)
 {
 	if (!p) {
-		log_error("out of memory, ending for a restart", "bytes=%zu", size);
+		log_error("out of memory, exiting to be restarted", "bytes=%zu", size);
 		abort();
 	}
 	return p;

@@ -23,7 +23,7 @@ static void need(bool ok)
 {
 	if (ok)
 		return;
-	log_error("the crypto library cannot hash, ending", "algorithm=SHA256");
+	log_error("the crypto library cannot hash, exiting", "algorithm=SHA256");
 	abort(); /* going on would mean accepting or refusing everybody */
 }
 
