@@ -118,7 +118,7 @@ static void next_in_line(struct front *f);
 
 static void build_free(struct build *b)
 {
-	box_end(b);
+	build_box_end(b);
 	image_cancel(b->image);
 	timer_free(b->timer);
 	timer_free(b->deadline);
@@ -290,7 +290,7 @@ void build_base_ready(struct build *b)
 		return;
 	}
 	build_phase(b, "base");
-	box_start(b, on_box);
+	build_box_start(b, on_box);
 }
 
 static void take_image_env(struct build *b, const json_t *config)

@@ -31,7 +31,7 @@ static void ignore_reply(void *user, const struct warden_reply *re)
 	(void)re;
 }
 
-void box_end(struct build *b)
+void build_box_end(struct build *b)
 {
 	warden_cancel(b->asked);
 	init_call_free(b->call);
@@ -80,7 +80,7 @@ static void on_helped(void *user, int no, const char *text)
 	b->then(b);
 }
 
-void box_helper(struct build *b, json_t *args, void (*then)(struct build *b))
+void build_box_helper(struct build *b, json_t *args, void (*then)(struct build *b))
 {
 	b->then = then;
 	b->helper = init_build_new(&b->front->link, b->box, args, HELPER_WAIT_MS, on_helped, b);
@@ -142,7 +142,7 @@ static void on_facts(struct build *b)
 
 static void ask_facts(struct build *b)
 {
-	box_helper(b, json_pack("[s]", "facts"), on_facts);
+	build_box_helper(b, json_pack("[s]", "facts"), on_facts);
 }
 
 static void on_settled(void *user, const struct init_result *re)
@@ -155,7 +155,7 @@ static void on_settled(void *user, const struct init_result *re)
 		build_fail(b, "start the sandbox in which it is built: %s", re->no ? re->text : "its init refuses");
 	else if (b->fresh &&
 	    !b->from[0]) /* whatever is kept of it has been through this; steps without a layer have not */
-		box_helper(b, json_pack("[s]", "provision"), ask_facts);
+		build_box_helper(b, json_pack("[s]", "provision"), ask_facts);
 	else
 		ask_facts(b);
 }
@@ -188,7 +188,7 @@ static void on_made(void *user, const struct warden_reply *re)
 }
 
 /* Those of the template, and what else sandboxes get. */
-static struct msg_limits box_limits(const struct build *b)
+static struct msg_limits build_box_limits(const struct build *b)
 {
 	struct msg_limits l = b->front->account.defaults;
 
@@ -200,13 +200,13 @@ static struct msg_limits box_limits(const struct build *b)
 	return l;
 }
 
-void box_start(struct build *b, void (*then)(struct build *b))
+void build_box_start(struct build *b, void (*then)(struct build *b))
 {
 	struct msg_start m = {
 		.flags = b->from[0] ? START_KEPT
 		    : b->fresh      ? START_IMAGE
 				    : 0,
-		.limits = box_limits(b),
+		.limits = build_box_limits(b),
 	};
 
 	b->then_started = then;
@@ -323,7 +323,7 @@ static void on_quiet(void *user, const struct init_result *re)
 	freeze(b);
 }
 
-void box_keep(struct build *b, bool memory, void (*then)(struct build *b, const char *name, uint32_t what))
+void build_box_keep(struct build *b, bool memory, void (*then)(struct build *b, const char *name, uint32_t what))
 {
 	struct init_request rq = { .id = b->box,
 		.request = "",

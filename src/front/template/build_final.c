@@ -70,7 +70,7 @@ static void on_trusted(void *user, const struct run_end *end)
 	if (end->no || (!end->refused && end->code != 0))
 		build_log(b, "warn", "[finalize] update-ca-certificates failed: %s", end->text);
 	build_log(b, "info", "[finalize] keeping the template");
-	box_keep(b, has_start(b) && b->front->sandbox.can_checkpoint, final_kept);
+	build_box_keep(b, has_start(b) && b->front->sandbox.can_checkpoint, final_kept);
 }
 
 static void trust_authorities(struct build *b)
@@ -214,5 +214,5 @@ void final_run(struct build *b)
 	if (text.bad)
 		build_fail(b, "the variables and commands of the template take more than %d bytes", DEFAULTS_MAX);
 	else
-		box_helper(b, json_pack("[s,s]", "defaults", buf_cstr(&text)), on_defaults);
+		build_box_helper(b, json_pack("[s,s]", "defaults", buf_cstr(&text)), on_defaults);
 }

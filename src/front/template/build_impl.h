@@ -91,12 +91,12 @@ void build_base_ready(struct build *b); /* base_key and base_from are known: the
 void build_recipe(struct build *b); /* build_recipe.c: finds or makes the base, then build_base_ready() */
 
 /* build_box.c: each calls `then` when it has gone well, and fails the build if not. */
-void box_start(struct build *b, void (*then)(struct build *b));
+void build_box_start(struct build *b, void (*then)(struct build *b));
 /* atoll-build inside, as root; takes args */
-void box_helper(struct build *b, json_t *args, void (*then)(struct build *b));
+void build_box_helper(struct build *b, json_t *args, void (*then)(struct build *b));
 /* `then` notes the name, and empties b->keep_name when that is safe. */
-void box_keep(struct build *b, bool memory, void (*then)(struct build *b, const char *name, uint32_t what));
-void box_end(struct build *b);
+void build_box_keep(struct build *b, bool memory, void (*then)(struct build *b, const char *name, uint32_t what));
+void build_box_end(struct build *b);
 const char *build_home(const struct build *b, const char *user);
 const char *build_cwd(const struct build *b);
 

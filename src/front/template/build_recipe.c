@@ -34,7 +34,7 @@ static void make_keys(struct build *b, const struct recipe *r, const char *base_
 /* What the sandbox before had told of itself. */
 static void end_box(struct build *b)
 {
-	box_end(b);
+	build_box_end(b);
 	json_decref(b->base_env);
 	json_decref(b->homes);
 	b->base_env = b->homes = NULL;
@@ -128,7 +128,7 @@ static void on_installed(void *user, const struct run_end *end)
 	struct build *b = user;
 
 	if (went_well(b, "its packages could not be installed", end))
-		box_keep(b, false, on_kept);
+		build_box_keep(b, false, on_kept);
 }
 
 static const struct run_ops install_ops = { .on_output = on_output, .on_end = on_installed };
@@ -169,7 +169,7 @@ static void on_system_kept(struct build *b, const char *name, uint32_t what)
 
 static void on_second_box(struct build *b)
 {
-	box_keep(b, false, on_system_kept);
+	build_box_keep(b, false, on_system_kept);
 }
 
 static void on_image(void *user, const struct image_result *re)
@@ -184,7 +184,7 @@ static void on_image(void *user, const struct image_result *re)
 	end_box(b);
 	memcpy(b->base_key, re->key, sizeof b->base_key);
 	b->fresh = true;
-	box_start(b, on_second_box);
+	build_box_start(b, on_second_box);
 }
 
 static void on_image_line(void *user, const char *line)
@@ -242,9 +242,9 @@ void build_recipe(struct build *b)
 		build_log(b, "info", "CACHED [base] the bare system");
 		memcpy(b->base_key, row.base_key, sizeof b->base_key);
 		memcpy(b->from, row.kept, sizeof b->from);
-		box_start(b, install);
+		build_box_start(b, install);
 	} else {
 		memcpy(b->base_key, base->key, sizeof b->base_key);
-		box_start(b, on_first_box);
+		build_box_start(b, on_first_box);
 	}
 }

@@ -110,7 +110,7 @@ static void step_done(struct build *b)
 	if (note_step(b, current(b), &e) < 0)
 		build_fail(b, "%s", e.text);
 	else if (build_step_has_layer(current(b)))
-		box_keep(b, false, on_kept);
+		build_box_keep(b, false, on_kept);
 	else
 		step_over(b);
 }
@@ -213,7 +213,7 @@ static void on_put(void *user, int no, const char *text)
 	autobuf struct buf dest = BUF_INIT(BUILD_DIR_SIZE);
 
 	expand(b, build_step_arg(st, 1), &dest);
-	box_helper(b,
+	build_box_helper(b,
 	    json_pack("[s,s,s,s,s,s,s]", "copy", ARCHIVE, build_step_arg(st, 0), buf_cstr(&dest) ? buf_cstr(&dest) : "",
 		build_cwd(b), owner, build_step_arg(st, 3)),
 	    step_done);
@@ -254,11 +254,11 @@ static void run_step(struct build *b)
 		if (text.bad || build_join(build_cwd(b), buf_cstr(&text), dir) < 0)
 			build_fail(b, "the name of the directory is too long");
 		else
-			box_helper(b, json_pack("[s,s,s]", "workdir", dir, b->user), step_done);
+			build_box_helper(b, json_pack("[s,s,s]", "workdir", dir, b->user), step_done);
 		return;
 	case STEP_USER:
 		expand(b, build_step_arg(st, 0), &text);
-		box_helper(b,
+		build_box_helper(b,
 		    json_pack("[s,s,s]", "user", buf_cstr(&text) ? buf_cstr(&text) : "", build_step_arg(st, 1)),
 		    step_done);
 		return;
