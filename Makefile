@@ -18,7 +18,7 @@ TSAN_BUILD := build-tsan
 ASAN_FLAGS := -Db_sanitize=address,undefined -Db_lundef=false
 DEMO = $(SUDO) scripts/run-demo --build-dir $(BUILD) --state $(STATE) --run $(RUN) --listen $(LISTEN)
 
-.PHONY: build setup template ready run demo test escape-table escape-long compat torture soak check-asan check-tsan bench install clean help
+.PHONY: build setup template ready run demo check test test-busy escape-table escape-long compat torture soak check-asan check-tsan bench install clean help
 .DEFAULT_GOAL := build
 
 help:
@@ -26,7 +26,9 @@ help:
 	@echo 'make demo        the same, but end after the sample'
 	@echo 'make             build everything into $(BUILD)/, and do nothing else'
 	@echo 'make setup       install the packages and make the users that it needs (run, demo, test and bench do that, too)'
+	@echo 'make check       units, fuzz corpora and an end-to-end smoke: the inner loop, at most 3 minutes'
 	@echo 'make test        units, then end-to-end tests with the official SDK (TESTS=PATTERN for some of them)'
+	@echo 'make test-busy   the same, with every processor kept busy meanwhile'
 	@echo 'make escape-table  write tests/escape/suite/syscalls.tbl after a change of the system call filter'
 	@echo 'make escape-long  tests/escape/restore with each descriptor number, which takes an hour or more'
 	@echo 'make compat      try every client and write docs/compatibility.md'
@@ -64,12 +66,25 @@ run: ready
 demo: ready
 	@$(DEMO) --once
 
+# Units and fuzz corpora.
+UNITS = meson test -C $(BUILD) --no-rebuild --print-errorlogs
+
+check: ready
+	@status=0; \
+	$(UNITS) || status=1; \
+	$(SUDO) scripts/with-node tests/run --build-dir $(BUILD) --only smoke/ || status=1; \
+	exit $$status
+
 # Both parts always run, so that one failing unit does not hide the rest; the last line is the end-to-end count.
 test: ready
 	@status=0; \
-	meson test -C $(BUILD) --no-rebuild --print-errorlogs || status=1; \
+	$(UNITS) || status=1; \
 	$(SUDO) scripts/with-node tests/run --build-dir $(BUILD) $(if $(TESTS),--only $(TESTS)) $(TEST_FLAGS) || status=1; \
 	exit $$status
+
+# What passes on a quiet machine alone is not right.
+test-busy: ready
+	@tests/busy $(MAKE) --no-print-directory test
 
 # What a sandbox gets for each system call; to be looked at and committed after a change of the filter.
 escape-table: ready

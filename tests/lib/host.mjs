@@ -47,6 +47,54 @@ export function slotTaken(slot, notPid) {
 		list(`/proc/${pid}/fd`).some((fd) => link(`/proc/${pid}/fd/${fd}`).endsWith(`/atoll/registry/${slot}`)))
 }
 
+// When a process began, in clock ticks since the machine did: pid and this name one process for ever.
+export function startTimeOf(pid) {
+	return statOf(pid)[19]
+}
+
+// /proc/PID/stat from its third field on: the name before it may hold anything.
+function statOf(pid) {
+	return read(`/proc/${pid}/stat`).replace(/^.*\) /s, '').split(' ')
+}
+
+const TICKS = 100
+
+// Processor time in seconds: its own, and with that of the children it has waited for.
+export function cpuOf(pid) {
+	const [user, system, childUser, childSystem] = statOf(pid).slice(11, 15).map((ticks) => Number(ticks) / TICKS)
+	return { own: user + system || 0, all: user + system + childUser + childSystem || 0 }
+}
+
+// Processor time of all that has ever run in the cgroup of a slot, in seconds.
+export function cpuOfCgroups(slot) {
+	const tops = walk('/sys/fs/cgroup', 4, (name) => name === `atoll${slot}`, [])
+	const used = tops.map((top) => Number(read(path.join(top, 'cpuacct.usage'))) / 1e9 ||
+		Number(/^usage_usec (\d+)/m.exec(read(path.join(top, 'cpu.stat')))?.[1] ?? 0) / 1e6)
+	return Math.max(0, ...used)
+}
+
+const REGISTRY = '/run/atoll/registry'
+
+// The slot whose registry file names this state directory, or undefined.
+export function slotOwner(stateDir) {
+	return list(REGISTRY).filter((name) => /^\d+$/.test(name)).map(Number)
+		.find((slot) => read(path.join(REGISTRY, String(slot))).trim() === stateDir)
+}
+
+// Slots that cannot be taken: a warden has the file locked, or sandboxes of one that is gone live on.
+export function slotHolders() {
+	const wardens = new Map()
+	for (const pid of list('/proc').filter((name) => /^\d+$/.test(name)))
+		for (const fd of nameOf(pid) === 'atolld' || commOf(pid) === 'ckpt-drive' ? list(`/proc/${pid}/fd`) : []) {
+			const m = /\/atoll\/registry\/(\d+)$/.exec(link(`/proc/${pid}/fd/${fd}`))
+			if (m)
+				wardens.set(Number(m[1]), Number(pid))
+		}
+	return list(REGISTRY).filter((name) => /^\d+$/.test(name)).map(Number).sort((a, b) => a - b)
+		.map((slot) => ({ slot, stateDir: read(path.join(REGISTRY, String(slot))).trim(), pid: wardens.get(slot) }))
+		.filter(({ slot, pid }) => pid || processesOf(slot).length > 0)
+}
+
 // Host pids that belong to the slot: by their uid range, or by being one of the daemons of runDir.
 export function processesOf(slot, runDir) {
 	const low = UID_BASE + slot * UID_STEP

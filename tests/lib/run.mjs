@@ -6,28 +6,40 @@ import os from 'node:os'
 import path from 'node:path'
 import { execFileSync, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { isFirst, queues } from './lanes.mjs'
+import { newRun, reap, reapDeadRuns, recordFile } from './ledger.mjs'
 import { installClients } from './npm.mjs'
 import { Reports } from './reports.mjs'
 import { newServer, tail } from './server.mjs'
+import { lockMachine, waitForSlots } from './slots.mjs'
+import { Times, cpuOfServer } from './times.mjs'
 
 const HERE = path.dirname(fileURLToPath(import.meta.url))
 const TESTS = path.dirname(HERE)
-const SUITES = ['docs', 'e2e', 'escape', 'compat', 'ckpt', 'torture', 'soak']
+const SUITES = ['smoke', 'docs', 'e2e', 'escape', 'compat', 'ckpt', 'torture', 'soak']
 const FILE_MS = (process.env.ATOLL_LONG ? 600 : process.argv.includes('--asan') ? 30 : 15) * 60 * 1000	// for hangs alone: the longest takes 3 minutes on a busy machine
+const FILE_SLOTS = 3	// instance slots that are free when a file begins: most start one or two servers
 const PROGRAMS = ['src/cli/atoll', 'src/warden/atolld', 'src/front/atoll-front', 'src/init/atoll-init', 'src/egress/atoll-egress', 'src/agent/atoll-agent', 'src/refusals/atoll-refusals', 'src/webhooks/atoll-webhooks']
 
 function usage(text) {
-	console.error(`${text}\nusage: tests/run [--build-dir DIR] [--only PATTERN] [--jobs N] [--asan] [--keep]`)
+	console.error(`${text}\nusage: tests/run [--build-dir DIR] [--only PATTERN] [--except PATTERN] [--jobs N] [--asan] [--keep]`)
 	process.exit(2)
 }
 
+// Files wait more than they compute, so there are more lanes than processors; a lane wants two gigabytes of memory.
+function defaultJobs() {
+	return Math.max(1, Math.min(os.availableParallelism() + 2, Math.floor(os.totalmem() / 2 ** 31), 9))
+}
+
 function options(argv) {
-	const opt = { buildDir: path.join(path.dirname(TESTS), 'build'), only: '', jobs: 2, asan: false, keep: false }
+	const opt = { buildDir: path.join(path.dirname(TESTS), 'build'), only: '', except: null, jobs: defaultJobs(), asan: false, keep: false }
 	for (let i = 0; i < argv.length; i++) {
 		if (argv[i] === '--build-dir')
 			opt.buildDir = path.resolve(argv[++i] ?? usage('--build-dir wants a directory'))
 		else if (argv[i] === '--only')
 			opt.only = argv[++i] ?? usage('--only wants a pattern')
+		else if (argv[i] === '--except')
+			opt.except = argv[++i] ?? usage('--except wants a pattern')
 		else if (argv[i] === '--jobs' && /^[1-9]$/.test(argv[i + 1]))
 			opt.jobs = Number(argv[++i])
 		else if (argv[i] === '--asan')
@@ -40,46 +52,60 @@ function options(argv) {
 	return opt
 }
 
-function testFiles(only) {
+function testFiles({ only, except }) {
 	const all = SUITES.flatMap((suite) => fs.readdirSync(path.join(TESTS, suite))
 		.filter((name) => name.endsWith('.test.mjs')).sort().map((name) => `${suite}/${name}`))
-	return all.filter((file) => file.includes(only))
-}
-
-// Files that want something of the machine for themselves: the default directories and ports, or all of its memory. One lane has these.
-const FIRST_LANE = [/^docs\//, /^compat\/(debug_ports|make_run)/, /^e2e\/(capacity|instances|start|systemd)/]
-// Those that take minutes begin early, so that no lane is left alone with one at the end.
-const SLOW = [/^torture\//, /^soak\//, /^e2e\/(pause|restart|template_build|images_build|snapshots)/, /^escape\/(selftest|shared)/, /^compat\/clients/]
-
-function queues(files, jobs) {
-	const first = jobs > 1 ? files.filter((file) => FIRST_LANE.some((like) => like.test(file))) : []
-	const rest = files.filter((file) => !first.includes(file))
-	const slow = jobs > 1 ? rest.filter((file) => SLOW.some((like) => like.test(file))) : []
-	return { first, rest: [...slow, ...rest.filter((file) => !slow.includes(file))] }
+	return all.filter((file) => file.includes(only) && !(except && new RegExp(except).test(file)))
 }
 
 const running = new Set()	// the files whose turn it is
 
-function runFile(file, env, tmp) {
-	const out = path.join(tmp, file.replace(/\W/g, '_') + '.jsonl')
-	const log = out.replace(/jsonl$/, 'log')
+// A group of its own: a file that hangs is ended with all that it started.
+function endFile(child, signal) {
+	try {
+		process.kill(-child.pid, signal)
+	} catch (err) {
+		if (err.code !== 'ESRCH')
+			throw err
+	}
+}
+
+function readCases(out) {
+	const text = fs.existsSync(out) ? fs.readFileSync(out, 'utf8') : ''
+	return text.split('\n').filter(Boolean).map((line) => JSON.parse(line))
+}
+
+function playFile(file, env, out, log) {
 	return new Promise((done) => {
-		const child = spawn(process.execPath, ['--no-warnings', `--test-reporter=${path.join(HERE, 'reporter.mjs')}`,
+		const child = spawn(process.execPath, ['--no-warnings', '--import', path.join(HERE, 'cost.mjs'), `--test-reporter=${path.join(HERE, 'reporter.mjs')}`,
 			`--test-reporter-destination=${out}`, path.join(TESTS, file)],
-		{ env, stdio: ['ignore', fs.openSync(log, 'w'), fs.openSync(log, 'a')] })
+		{ env, detached: true, stdio: ['ignore', fs.openSync(log, 'w'), fs.openSync(log, 'a')] })
 		running.add(child)
-		const timer = setTimeout(() => child.kill('SIGKILL'), FILE_MS)
+		recordFile(path.dirname(out), child.pid)
+		let late = false
+		const timer = setTimeout(() => {
+			late = true
+			endFile(child, 'SIGKILL')
+		}, FILE_MS)
 		child.once('exit', (code, signal) => {
 			clearTimeout(timer)
 			running.delete(child)
-			const text = fs.existsSync(out) ? fs.readFileSync(out, 'utf8') : ''
-			const cases = text.split('\n').filter(Boolean).map((line) => JSON.parse(line))
-			const broken = signal || cases.length === 0 || (code !== 0 && !cases.some((c) => c.outcome === 'fail'))
-			if (broken)
-				cases.push({ name: `${file} runs to its end`, outcome: 'fail', why: `${signal ?? `exit ${code}`}\n${tail(log)}` })
-			done(cases)
+			done({ code, signal, late })
 		})
 	})
+}
+
+// Runs a file to its end, and ends what it left. Returns its cases and its processor time.
+async function runFile(file, env, lane) {
+	const out = path.join(lane.dir, file.replace(/\W/g, '_') + '.jsonl')
+	const [log, cost] = ['log', 'cost'].map((end) => out.replace(/jsonl$/, end))
+	const { code, signal, late } = await playFile(file, { ...env, ATOLL_TEST_COST: cost, ATOLL_TEST_LEDGER: lane.dir }, out, log)
+	const cases = readCases(out), left = await reap(lane.dir)
+	if (signal || cases.length === 0 || (code !== 0 && !cases.some((c) => c.outcome === 'fail')))
+		cases.push({ name: `${file} runs to its end`, outcome: 'fail', why: `${late ? `killed after ${FILE_MS / 60000} minutes` : signal ?? `exit ${code}`}\n${tail(log)}` })
+	if (left.length > 0)
+		cases.push({ name: `${file} stops its servers`, outcome: 'fail', why: `ended what it left: ${left.join(', ')}` })
+	return { cases, cpu: fs.existsSync(cost) ? Number(fs.readFileSync(cost, 'utf8')) : 0 }
 }
 
 function print(label, cases, ms) {
@@ -110,9 +136,32 @@ function cannotRun(opt) {
 	return null
 }
 
+// Why a test was skipped, without what differs from one to the next.
+function reasonOf({ why }) {
+	return (why || 'no reason given').split('\n')[0]
+}
+
+// What was not tested is told last, as nobody reads it in the middle; that CRIU is missing most of all, as so much hangs on it.
+function tellSkips(skips) {
+	const rows = [...skips].sort((a, b) => b[1] - a[1]), without = rows.filter(([why]) => /CRIU/.test(why))
+	if (rows.length > 0)
+		console.log(`skipped, by reason:\n${rows.map(([why, n]) => `${String(n).padStart(6)}  ${why}`).join('\n')}`)
+	if (without.length === 0)
+		return
+	const count = without.reduce((sum, [, n]) => sum + n, 0), bar = '!'.repeat(100)
+	console.log(`${bar}\n!!! CRIU IS MISSING ON THIS MACHINE: ${count} TESTS WERE SKIPPED FOR IT.\n` +
+		`!!! Pauses to disk, snapshots with memory, forks and restores are NOT tested. \`make template\` says why.\n${bar}`)
+}
+
+function writeTimes(times, file, uid, gid) {
+	times.write(file)
+	fs.chownSync(file, uid, gid)
+	console.log(`times of all files: ${file}`)
+}
+
 async function main() {
 	const opt = options(process.argv.slice(2))
-	const files = testFiles(opt.only)
+	const files = testFiles(opt), skips = new Map(), times = new Times()
 	const sum = { pass: 0, fail: 0, skip: 0 }
 	const escapes = { tried: 0, won: 0 }	// cases of tests/escape that are one attempt each; one that could not be made is none
 	const note = (label, cases, ms) => {
@@ -120,6 +169,8 @@ async function main() {
 		const attempts = cases.filter((c) => c.name.startsWith('attempt: ') && c.outcome !== 'skip')
 		escapes.tried += attempts.length
 		escapes.won += attempts.filter((c) => c.outcome === 'fail').length
+		for (const c of cases.filter((one) => one.outcome === 'skip'))
+			skips.set(reasonOf(c), (skips.get(reasonOf(c)) ?? 0) + 1)
 		for (const k of Object.keys(sum))
 			sum[k] += got[k]
 	}
@@ -129,9 +180,14 @@ async function main() {
 	if (why)
 		note('set-up', [{ name: 'the tests can run', outcome: 'fail', why }], 0)
 	else
-		await runAll(opt, files, npmDir, note)
-	if (uid !== 0)	// we are root, and the clone is somebody's
+		await runAll(opt, files, npmDir, note, times)
+	if (uid !== 0 && fs.existsSync(npmDir))	// we are root, and the clone is somebody's
 		execFileSync('chown', ['-R', '-h', `${uid}:${gid}`, npmDir])
+	if (times.rows.length > 1)
+		console.log(`\n${times.table().join('\n')}\n`)
+	if (times.rows.length > 0)
+		writeTimes(times, path.join(opt.buildDir, 'test-times.json'), uid, gid)
+	tellSkips(skips)
 	if (escapes.tried)
 		console.log(`escape suite: attempts: ${escapes.tried}, succeeded: ${escapes.won}`)
 	console.log(`${sum.pass} passed, ${sum.fail} failed, ${sum.skip} skipped`)
@@ -144,10 +200,12 @@ function usesClients(file) {
 
 // What every lane needs, and all that is left of it at the end.
 class Run {
-	constructor(opt, npmDir, note) {
-		Object.assign(this, { opt, npmDir, note, lanes: [], stopping: false })
-		this.noClients = installClients(npmDir)
-		this.tmp = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-run-'))
+	constructor(opt, files, npmDir, note, times) {
+		Object.assign(this, { opt, npmDir, note, times, lanes: [], stopping: false })
+		this.noClients = files.some(usesClients) ? installClients(npmDir) : null
+		this.tmp = newRun()
+		process.env.ATOLL_TEST_LEDGER = path.join(this.tmp, 'shared')
+		fs.mkdirSync(process.env.ATOLL_TEST_LEDGER)
 		this.reports = new Reports()
 		Object.assign(process.env, this.reports.env())
 	}
@@ -160,8 +218,11 @@ class Run {
 	async stopNow() {
 		this.stopping = true
 		await Promise.all([...running].filter((child) => child.exitCode === null && child.signalCode === null)
-			.map((child) => new Promise((done) => child.once('exit', done) && child.kill('SIGTERM'))))
-		await Promise.all(this.lanes.map((server) => server.stop()))
+			.map((child) => new Promise((done) => child.once('exit', done) && endFile(child, 'SIGTERM'))))
+		await Promise.all(this.lanes.map(async ({ dir, server }) => {
+			await reap(dir)
+			await server?.stop()
+		}))
 		this.remove()
 		process.exit(130)
 	}
@@ -179,20 +240,19 @@ function envOf(run, server) {
 async function startServer(run, label) {
 	const server = newServer(run.opt.buildDir), began = Date.now()
 	try {
+		await waitForSlots(FILE_SLOTS, console.log)
 		await server.start()
 	} catch (err) {
 		run.note(`${label} starts`, [{ name: `${label} starts`, outcome: 'fail', why: err.message }, ...run.reports.fresh()], Date.now() - began)
 		server.discard()
 		return null
 	}
-	run.lanes.push(server)
 	run.note(`${label} starts`, [{ name: `${label} starts`, outcome: 'pass' }], Date.now() - began)
 	return server
 }
 
 async function stopServer(run, server, label) {
 	const began = Date.now(), log = server.log, end = await server.stop({ remove: !run.opt.keep })
-	run.lanes = run.lanes.filter((one) => one !== server)
 	run.note(`${label} stops`, [
 		{ name: 'stops on SIGTERM', outcome: end.how === 0 ? 'pass' : 'fail', why: `ended with ${end.how}, log ${log}\n${tail(log)}` },
 		{ name: 'leaves nothing behind', outcome: end.clean ? 'pass' : 'fail', why: `${JSON.stringify(end.left)}, log ${log}` },
@@ -200,33 +260,58 @@ async function stopServer(run, server, label) {
 	], Date.now() - began)
 }
 
-// next() gives the file whose turn it is, or undefined.
-async function runLane(run, label, next) {
-	const server = await startServer(run, label)
-	if (!server)
-		return
-	const env = envOf(run, server)
-	for (let file; (file = next());) {
-		if (run.noClients && usesClients(file)) {
-			run.note(file, [{ name: file, outcome: 'skip', why: run.noClients }], 0)
-			continue
-		}
-		const began = Date.now(), cases = await runFile(file, env, run.tmp)
-		if (run.stopping)
-			await new Promise(() => {})	// stopNow() ends the process
-		run.note(file, [...cases, ...run.reports.fresh()], Date.now() - began)
-	}
-	await stopServer(run, server, label)
+// One file, with what it wants of the machine.
+async function turn(run, lane, file, env) {
+	if (run.noClients && usesClients(file))
+		return run.note(file, [{ name: file, outcome: 'skip', why: run.noClients }], 0)
+	await waitForSlots(FILE_SLOTS, console.log)
+	const unlock = isFirst(file) ? await lockMachine() : () => {}
+	const began = Date.now(), before = cpuOfServer(lane.server)
+	const { cases, cpu } = await runFile(file, env, lane)
+	await unlock()
+	if (run.stopping)
+		await new Promise(() => {})	// stopNow() ends the process
+	run.times.add(file, lane.number, began, cases, cpu + Math.max(0, cpuOfServer(lane.server) - before))
+	return run.note(file, [...cases, ...run.reports.fresh()], Date.now() - began)
 }
 
-async function runAll(opt, files, npmDir, note) {
-	const run = new Run(opt, npmDir, note), { first, rest } = queues(files, opt.jobs)
+async function startLane(run, number, label) {
+	const lane = { number, label, dir: path.join(run.tmp, `lane${number}`), server: null }
+	fs.mkdirSync(lane.dir)
+	run.lanes.push(lane)
+	lane.server = await startServer(run, label)
+	return lane
+}
+
+// next() gives the file whose turn it is, or undefined.
+async function runLane(run, lane, next) {
+	if (!lane.server)
+		return
+	const env = envOf(run, lane.server)
+	for (let file; (file = next());)
+		await turn(run, lane, file, env)
+}
+
+async function stopLane(run, lane) {
+	if (lane.server)
+		await stopServer(run, lane.server, lane.label)
+	lane.server = null
+}
+
+async function runAll(opt, files, npmDir, note, times) {
+	const dead = await reapDeadRuns()
+	if (dead.length > 0)
+		console.log(`ended what a run that was killed had left: ${dead.join(', ')}`)
+	const run = new Run(opt, files, npmDir, note, times), { alone, first, rest } = queues(files, opt.jobs)
 	process.once('SIGINT', () => run.stopNow())
 	process.once('SIGTERM', () => run.stopNow())
-	const lanes = Math.min(opt.jobs, files.length)
-	await Promise.all(Array.from({ length: lanes }, (_, i) =>
-		runLane(run, lanes > 1 ? `server ${i + 1}` : 'server', () => (i === 0 && first.shift()) || rest.shift())))
-	for (const file of [...first, ...rest])		// no server to run them with
+	const count = Math.min(opt.jobs, files.length)
+	const lanes = await Promise.all(Array.from({ length: count }, (_, i) => startLane(run, i + 1, count > 1 ? `server ${i + 1}` : 'server')))
+	await Promise.all(lanes.map((lane, i) => runLane(run, lane, () => (i === 0 && first.shift()) || rest.shift())))
+	await Promise.all(lanes.slice(1).map((lane) => stopLane(run, lane)))
+	await runLane(run, lanes[0], () => alone.shift())
+	await stopLane(run, lanes[0])
+	for (const file of [...first, ...rest, ...alone])	// no server to run them with
 		note(file, [{ name: file, outcome: 'fail', why: 'not run: no server has started' }], 0)
 	if (!opt.keep || run.reports.seen.size === 0)
 		run.reports.remove()

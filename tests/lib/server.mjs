@@ -2,12 +2,15 @@
 // Starts and stops a real atoll server with its own state and run directory on a free port.
 import crypto from 'node:crypto'
 import fs from 'node:fs'
-import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import { spawn } from 'node:child_process'
+import { record, strike } from './ledger.mjs'
+import { freePort } from './ports.mjs'
+import { waitForSlots } from './slots.mjs'
 import { leftovers, nameOf, processesOf, slotOf, until, alive } from './host.mjs'
 
+export { freePort }
 export const READY_MS = 20 * 60 * 1000	// the first start may have to build the template
 
 const DEFAULTS = {
@@ -21,24 +24,6 @@ const DEFAULTS = {
 	default_pids: 512,
 	default_disk_mb: 512,
 	image_packages: 'none',	// nothing is fetched from outside unless a test is about that
-}
-
-const given = new Set()
-
-// A port that nobody listens on. None is given twice: who asked for one may not have come to use it when another is asked for.
-export async function freePort() {
-	const port = await new Promise((done, fail) => {
-		const s = net.createServer()
-		s.once('error', fail)
-		s.listen(0, '127.0.0.1', () => {
-			const { port: free } = s.address()
-			s.close(() => done(free))
-		})
-	})
-	if (given.has(port))
-		return freePort()
-	given.add(port)
-	return port
 }
 
 function configText(config) {
@@ -133,19 +118,40 @@ export class Server {
 		const { before = [], script = '', silent = false } = this.by ?? {}
 		const [first, ...rest] = [...before, ...(this.inside ? ['unshare', '-m'] : []), 'sh', '-ec', `${limit}${script}${mounts}\nexec "$0" "$@"`, this.atoll(), 'serve',
 			'--listen', `127.0.0.1:${this.port}`, '--state', state, '--run', run, '--config', file, ...this.more.args]
+		this.url = await this.launch(first, rest, silent)
+		this.pid = this.by ? processesOf(-1, run).find((pid) => nameOf(pid) === 'atolld') : this.child.pid
+		record(this, this.pid)
+		this.slot = slotOf(this.pid)
+		this.key = fs.readFileSync(path.join(this.stateDir, 'key'), 'utf8').trim()
+		return this
+	}
+
+	// The machine has a fixed number of instance slots, which all runs of tests on it share: waits for one if none is free.
+	async launch(first, rest, silent) {
+		for (;;) {
+			try {
+				return await this.launchOnce(first, rest, silent)
+			} catch (err) {
+				if (this.child.exitCode !== null || this.child.signalCode !== null)
+					strike(this)
+				if (!/instance slots of this machine are taken/.test(err.message))
+					throw err
+				await waitForSlots(1, console.error)
+			}
+		}
+	}
+
+	async launchOnce(first, rest, silent) {
 		this.child = spawn(first, rest, {
 			stdio: ['ignore', 'pipe', 'pipe'],
 			env: this.by?.env ?? { ...process.env, HOST_CANARY: 'canary-of-the-host', ...this.more.env },
 		})
+		record(this, this.child.pid)
 		const out = fs.createWriteStream(this.log, { flags: 'a' })
 		this.child.stdout.on('data', (chunk) => out.write(chunk))
 		this.child.stderr.on('data', (chunk) => out.write(chunk))
 		this.exited = new Promise((done) => this.child.once('exit', (code, signal) => done(signal ?? code)))
-		this.url = silent ? await waitHealthy(this.child, `http://127.0.0.1:${this.port}`) : await waitReady(this.child, this.log, READY_MS)
-		this.pid = this.by ? processesOf(-1, run).find((pid) => nameOf(pid) === 'atolld') : this.child.pid
-		this.slot = slotOf(this.pid)
-		this.key = fs.readFileSync(path.join(this.stateDir, 'key'), 'utf8').trim()
-		return this
+		return silent ? waitHealthy(this.child, `http://127.0.0.1:${this.port}`) : waitReady(this.child, this.log, READY_MS)
 	}
 
 	env() {
@@ -164,6 +170,7 @@ export class Server {
 
 	// For a server that did not start.
 	discard() {
+		strike(this)
 		fs.rmSync(this.base, { recursive: true, force: true })
 	}
 
@@ -183,7 +190,9 @@ export class Server {
 		const clean = await until(() => {
 			left = leftovers(this.slot, this.stateDir, this.runDir, this.pid)
 			return Object.values(left).every((n) => n === 0)
-		}, 60000, 250)
+		}, 60000)
+		if (clean)
+			strike(this)
 		if (remove && clean) {
 			fs.rmSync(this.base, { recursive: true, force: true })
 			await dropImages(this.buildDir, this.inside?.state ?? this.stateDir)

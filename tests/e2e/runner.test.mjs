@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runner of these tests ends what a killed file leaves, and nothing else.
+import { test } from '../lib/case.mjs'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { api, server } from '../lib/client.mjs'
+import { alive, leftovers, slotOwner, startTimeOf, until } from '../lib/host.mjs'
+import { reap } from '../lib/ledger.mjs'
+
+const LIB = fileURLToPath(new URL('../lib', import.meta.url))
+
+// A test file that starts a server with a sandbox, says so, and does not come to its end.
+const HANGS = `
+import { newServer } from '${LIB}/server.mjs'
+import { createRaw, server } from '${LIB}/client.mjs'
+const own = await newServer(server.buildDir, { on_stop: process.argv[1] }).start()
+await createRaw({ timeout: 600 }, { base: own.url, key: own.key })
+console.log(JSON.stringify({ pid: own.pid, slot: own.slot, stateDir: own.stateDir, runDir: own.runDir, base: own.base }))
+process.stdin.resume()`
+
+async function killed(dir, onStop) {
+	const child = spawn(process.execPath, ['--no-warnings', '--input-type=module', '-e', HANGS, onStop],
+		{ env: { ...process.env, ATOLL_TEST_LEDGER: dir }, stdio: ['pipe', 'pipe', 'inherit'] })
+	const own = JSON.parse(await new Promise((done) => child.stdout.once('data', done)))
+	const gone = new Promise((done) => child.once('exit', done))
+	child.kill('SIGKILL')
+	await gone
+	return own
+}
+
+async function gone(own) {
+	assert.equal(slotOwner(own.stateDir), undefined, 'the slot is still taken')
+	let left
+	assert.ok(await until(() => {
+		left = leftovers(own.slot, own.stateDir, own.runDir, own.pid)
+		return Object.values(left).every((n) => n === 0)
+	}), JSON.stringify(left))
+	assert.ok(!fs.existsSync(own.base))
+}
+
+async function withLedger(use) {
+	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-ledger-'))
+	try {
+		await use(dir)
+	} finally {
+		fs.rmSync(dir, { recursive: true, force: true })
+	}
+}
+
+test('the server of a file that was killed is ended, with its sandboxes; its slot is free', () => withLedger(async (dir) => {
+	const own = await killed(dir, 'keep')
+	assert.ok(alive(own.pid))
+	const found = await reap(dir)
+	assert.deepEqual(found, [`${path.basename(own.base)} (pid ${own.pid})`])
+	assert.ok(!alive(own.pid))
+	await gone(own)
+	assert.deepEqual(fs.readdirSync(dir), [])
+	assert.equal((await api('GET', '/health')).status, 204, 'the shared one goes on')
+}))
+
+test('sandboxes of a server that was killed, too, are ended', () => withLedger(async (dir) => {
+	const own = await killed(dir, 'kill')
+	process.kill(own.pid, 'SIGKILL')
+	assert.equal((await reap(dir)).length, 1)
+	await gone(own)
+}))
+
+test('a process that has the pid of a server, and is another, is left alone', () => withLedger(async (dir) => {
+	const other = spawn('sleep', ['1000'])
+	const base = path.join(dir, 'base')
+	try {
+		const record = { pid: other.pid, start: String(Number(startTimeOf(other.pid)) - 1), base, stateDir: base, runDir: base, buildDir: server.buildDir }
+		fs.writeFileSync(path.join(dir, 'x.json'), JSON.stringify(record))
+		assert.deepEqual(await reap(dir), [])
+		assert.ok(alive(other.pid))
+	} finally {
+		other.kill()
+	}
+}))
