@@ -9,6 +9,7 @@ LISTEN ?= 127.0.0.1:8080
 CYCLES ?= 1000
 DURATION ?= 3600
 SANDBOXES ?= 200
+FROM ?= 77e3217
 
 # Under sudo too, a user's clone stays the user's.
 AS_OWNER = scripts/as-owner $(firstword $(wildcard $(BUILD)) .)
@@ -18,7 +19,7 @@ TSAN_BUILD := build-tsan
 ASAN_FLAGS := -Db_sanitize=address,undefined -Db_lundef=false
 DEMO = $(SUDO) scripts/run-demo --build-dir $(BUILD) --state $(STATE) --run $(RUN) --listen $(LISTEN)
 
-.PHONY: build setup template ready run demo check test test-busy escape-table escape-long compat torture soak check-asan check-tsan bench install clean help
+.PHONY: build setup template ready run demo check test test-busy escape-table escape-long compat torture soak upgrade check-asan check-tsan bench install clean help
 .DEFAULT_GOAL := build
 
 help:
@@ -34,6 +35,7 @@ help:
 	@echo 'make compat      try every client and write docs/compatibility.md'
 	@echo 'make torture     records, pauses, forks, kills and full disks, CYCLES=$(CYCLES) times; nothing may be lost (SEED=N)'
 	@echo 'make soak        mixed use for DURATION=$(DURATION) seconds with SANDBOXES=$(SANDBOXES) alive; nothing may fail, grow or stay (SOAK_FLAGS=…)'
+	@echo 'make upgrade     start a server of revision FROM=$(FROM), use it, upgrade it to this one; nothing may be lost'
 	@echo 'make check-asan  the same tests, built with address and undefined behaviour sanitizers'
 	@echo 'make check-tsan  the tests of libatoll with threads, built with the thread sanitizer'
 	@echo 'make bench       the numbers'
@@ -101,6 +103,10 @@ torture: ready
 
 soak: ready
 	@$(SUDO) scripts/with-node tests/soak/run --build-dir $(BUILD) --duration $(DURATION) --sandboxes $(SANDBOXES) $(SOAK_FLAGS)
+
+# Everything that must survive an upgrade is made with a build of FROM, and looked for with this one.
+upgrade: ready
+	@$(SUDO) scripts/with-node tests/upgrade/run --build-dir $(BUILD) --from $(FROM)
 
 check-asan:
 	@$(MAKE) --no-print-directory test BUILD=$(ASAN_BUILD) MESON_FLAGS='$(ASAN_FLAGS)' TEST_FLAGS=--asan

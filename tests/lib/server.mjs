@@ -28,7 +28,7 @@ const DEFAULTS = {
 
 function configText(config) {
 	const pool = process.env.ATOLL_TEST_POOL ? { warm_pool_size: process.env.ATOLL_TEST_POOL } : {}
-	return Object.entries({ ...DEFAULTS, ...pool, ...config }).map(([key, value]) => `${key} = ${value}\n`).join('')
+	return Object.entries({ ...DEFAULTS, ...pool, ...config }).filter(([, value]) => value !== undefined).map(([key, value]) => `${key} = ${value}\n`).join('')
 }
 
 function waitReady(child, log, ms) {
