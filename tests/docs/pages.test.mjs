@@ -35,9 +35,20 @@ test('nearly all of them are run', () => {
 	assert.ok(none.every((b) => b.why.length > 15), 'each has a reason')
 })
 
+// The anchors that a page has, as GitHub makes them of its headings.
+function anchors(page) {
+	const headings = [...read(page).replace(/^```[^]*?^```/gm, '').matchAll(/^#+ (.*)$/gm)].map((m) => m[1])
+	return new Set(headings.map((h) => h.toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, '').replace(/\s/g, '-')))
+}
+
 test('what pages link to is there', () => {
-	const broken = pages().filter((page) => page.endsWith('.md')).flatMap((page) =>
-		[...read(page).matchAll(/\]\((?!https?:)([^)#]+)(#[^)]*)?\)/g)].map((m) => m[1])
-			.filter((to) => !fs.existsSync(path.resolve(TOP, path.dirname(page), to))).map((to) => `${page}: ${to}`))
+	const broken = []
+	for (const page of pages().filter((p) => p.endsWith('.md'))) {
+		for (const [, to, , anchor] of read(page).matchAll(/\]\((?!https?:)([^)#]*)(#([^)]*))?\)/g)) {
+			const target = to ? path.join(path.dirname(page), to) : page
+			if (!fs.existsSync(path.join(TOP, target)) || (anchor && !anchors(target).has(anchor)))
+				broken.push(`${page}: ${to}${anchor ? `#${anchor}` : ''}`)
+		}
+	}
 	assert.deepEqual(broken, [])
 })
