@@ -19,3 +19,6 @@ void sandbox_ask_start(struct sandbox *sb, uint32_t flags, const char from[ID_SI
 void sandbox_tell(struct sandbox *sb, uint64_t wait_ms, init_call_fn *fn, void *user);
 
 #define SANDBOX_TELL_MS 10000
+#define SANDBOX_SETTLE_MS 10000 /* for init to take its settings */
+
+uint32_t sandbox_start_wait_s(const struct front *f); /* for the start command of a template; not 0 */

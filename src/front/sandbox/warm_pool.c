@@ -145,7 +145,7 @@ static void forget(struct kind *k, struct member *m)
 static void drop(struct kind *k, struct member *m, bool wait)
 {
 	forget(k, m);
-	member_end(m, wait);
+	member_kill(m, wait);
 }
 
 static void on_member(struct member *m, const struct err *e)
@@ -156,7 +156,7 @@ static void on_member(struct member *m, const struct err *e)
 		k->starting--;
 		k->ready++;
 		k->retry_ms = 0;
-		log_info("warm sandbox ready", "id=%s template=%s ready=%u", m->id, k->tpl.name, k->ready);
+		log_info("warm sandbox ready", "id=%s template=%s ready=%u", m->box.id, k->tpl.name, k->ready);
 	} else if (e->no == EAGAIN) {
 		k->retry_at_ms = clock_mono_ms() + WARMING_MS;
 		drop(k, m, false);
@@ -166,7 +166,7 @@ static void on_member(struct member *m, const struct err *e)
 			k->retry_ms = RETRY_MAX_MS;
 		k->retry_at_ms = clock_mono_ms() + k->retry_ms;
 		log_warn("could not start a warm sandbox, retrying later", "id=%s template=%s err=%s again_ms=%" PRIu64,
-		    m->id, k->tpl.name, e->text, k->retry_ms);
+		    m->box.id, k->tpl.name, e->text, k->retry_ms);
 		drop(k, m, false);
 	}
 	warm_pool_kick(k->warm_pool);
@@ -259,7 +259,7 @@ void warm_pool_tick(struct warm_pool *p)
 
 		if (!m)
 			continue;
-		log_info("warm sandbox killed: fewer are needed", "id=%s template=%s ready=%u", m->id, k->tpl.name,
+		log_info("warm sandbox killed: fewer are needed", "id=%s template=%s ready=%u", m->box.id, k->tpl.name,
 		    k->ready - 1);
 		drop(k, m, false); /* one in a second: the next rush may be near */
 	}
@@ -295,7 +295,7 @@ bool warm_pool_take(struct warm_pool *p, const struct spec *sp, struct warm_pool
 		return false;
 	}
 	*ret = (struct warm_pool_gift) { .fd = upstream_take(&m->conn), .cpu_ns = m->cpu_ns };
-	memcpy(ret->id, m->id, sizeof ret->id);
+	memcpy(ret->id, m->box.id, sizeof ret->id);
 	forget(k, m);
 	member_free(m);
 	return true;
@@ -317,7 +317,7 @@ bool warm_pool_exited(struct warm_pool *p, const char *id)
 
 		TAILQ_FOREACH(m, &k->members, link)
 		{
-			if (strcmp(m->id, id) != 0)
+			if (strcmp(m->box.id, id) != 0)
 				continue;
 			log_warn("a warm sandbox has exited, replacing it", "id=%s template=%s", id, k->tpl.name);
 			forget(k, m);
