@@ -16,7 +16,7 @@
 #include "front/link/certs.h"
 #include "front/link/dial_tls.h"
 #include "front/link/forget.h"
-#include "front/link/rules.h"
+#include "front/sandbox/rules.h"
 #include "front/link/warden_link.h"
 #include "front/proxy/debug.h"
 #include "front/record/audit.h"

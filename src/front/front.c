@@ -14,7 +14,7 @@
 #include "front/api/hold.h"
 #include "front/boot.h"
 #include "front/link/certs.h"
-#include "front/link/rules.h"
+#include "front/sandbox/rules.h"
 #include "front/link/warden_link.h"
 #include "front/proxy/debug.h"
 #include "front/record/audit.h"
@@ -133,7 +133,7 @@ void front_done(struct front *f)
 	timer_free(f->grace);
 	sigwatch_free(f->on_term);
 	sigwatch_free(f->on_int);
-	rules_link_free(f->link.rules);
+	rules_link_free(f->sandbox.rules);
 	webhooks_free(take_ptr(&f->record.webhooks));
 	keyring_free(f->account.keyring);
 	penalties_free(f->account.penalties);

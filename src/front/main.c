@@ -28,7 +28,7 @@
 #include "front/front.h"
 #include "front/link/agent_link.h"
 #include "front/link/certs.h"
-#include "front/link/rules.h"
+#include "front/sandbox/rules.h"
 #include "front/link/warden_link.h"
 #include "front/proxy/debug.h"
 #include "front/proxy/envd_check.h"
@@ -230,7 +230,7 @@ static void on_egress(void *user, int fd)
 {
 	struct front *f = user;
 
-	rules_link_set(f->link.rules, fd);
+	rules_link_set(f->sandbox.rules, fd);
 }
 
 static void on_agent(void *user, int fd)
@@ -623,7 +623,7 @@ static int set_up(struct front *f, struct err *e)
 	if (confine_early(&f->link.fds, e) < 0 || open_state(f, e) < 0)
 		return -e->no;
 	f->sandbox.table = sandbox_table_new();
-	f->link.rules = rules_link_new(f);
+	f->sandbox.rules = rules_link_new(f);
 	f->link.agent = agent_link_new(f);
 	f->record.webhooks = webhooks_new(f);
 	f->account.capacity = capacity_new(f);
@@ -632,7 +632,7 @@ static int set_up(struct front *f, struct err *e)
 	f->account.census = census_new(f->link.store, clock_wall_ms());
 	TAILQ_INIT(&f->build.list);
 	TAILQ_INIT(&f->api.reading);
-	TAILQ_INIT(&f->link.watches);
+	TAILQ_INIT(&f->sandbox.watches);
 	LIST_INIT(&f->api.held);
 	LIST_INIT(&f->api.takings);
 	f->link.loop = loop_new();

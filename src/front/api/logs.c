@@ -10,7 +10,7 @@
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/front.h"
-#include "front/link/init_watch.h"
+#include "front/sandbox/init_watch.h"
 #include "front/record/logbook.h"
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/table.h"

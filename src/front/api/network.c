@@ -11,7 +11,7 @@
 #include "front/api/request.h"
 #include "front/front.h"
 #include "front/link/init_call.h"
-#include "front/link/rules.h"
+#include "front/sandbox/rules.h"
 #include "front/link/warden_link.h"
 #include "front/record/events.h"
 #include "front/sandbox/row.h"

@@ -15,7 +15,7 @@
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/front.h"
-#include "front/link/rules.h"
+#include "front/sandbox/rules.h"
 #include "front/record/audit.h"
 #include "front/record/logbook.h"
 #include "front/record/notebook.h"

@@ -11,7 +11,7 @@
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/front.h"
-#include "front/link/rules.h"
+#include "front/sandbox/rules.h"
 #include "front/util/mem.h"
 #include "http/json.h"
 #include "http/server.h"

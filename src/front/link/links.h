@@ -6,20 +6,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/queue.h>
 
 #include "front/util/options.h"
 
 struct agent_link;
 struct certs;
-struct init_watch;
 struct loop;
-struct rules_link;
 struct store;
 struct vault;
 struct warden_link;
-
-TAILQ_HEAD(watch_list, init_watch);
 
 struct links {
 	struct front_options opt;
@@ -28,11 +23,8 @@ struct links {
 	struct store *uploads; /* archives for builds, a file of its own */
 	struct vault *vault;
 	struct warden_link *warden;
-	struct rules_link *rules;
 	struct agent_link *agent;
 	struct certs *certs;       /* NULL without TLS */
-	struct watch_list watches; /* listening to init, used last first */
-	uint32_t n_watches;
 	uint32_t fds;         /* how many this process may have; the shares of it are below */
 	uint32_t idle;        /* idle connections into sandboxes */
 	uint32_t ticks;       /* seconds since it serves */

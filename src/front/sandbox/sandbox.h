@@ -18,7 +18,7 @@
 #include "front/account/alerts.h"
 #include "front/account/metrics.h"
 #include "front/account/usage.h"
-#include "front/link/init_watch.h"
+#include "front/sandbox/init_watch.h"
 #include "front/link/upstream.h"
 #include "front/record/journal.h"
 #include "front/sandbox/spec.h"

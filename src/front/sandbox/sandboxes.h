@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "base/boot_id.h"
 #include "front/sandbox/memory.h"
@@ -13,11 +14,15 @@
 
 struct accounts;
 struct expiry;
+struct init_watch;
 struct links;
 struct records;
 struct row_ends;
+struct rules_link;
 struct sandbox_table;
 struct warm_pool;
+
+TAILQ_HEAD(watch_list, init_watch);
 
 struct sandboxes {
 	struct links *link;
@@ -27,6 +32,9 @@ struct sandboxes {
 	struct warm_pool *warm_pool; /* NULL: without */
 	struct memory memory;
 	struct expiry *expiry;
+	struct rules_link *rules;
+	struct watch_list watches; /* listening to init, used last first */
+	uint32_t n_watches;
 	struct templates templates;
 	struct snapshot_list snapshots;
 	struct volume_list volumes;

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "front/front.h"
 #include "front/link/init_call.h"
-#include "front/link/rules.h"
+#include "front/sandbox/rules.h"
 #include "front/link/warden_link.h"
 #include "front/sandbox/impl.h"
 #include "front/sandbox/start_cmd.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/link/init_watch: GET /atoll/events of init, which goes on as long as we listen. */
-#include "front/link/init_watch.h"
+/* front/sandbox/init_watch: GET /atoll/events of init, which goes on as long as we listen. */
+#include "front/sandbox/init_watch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,8 +65,8 @@ static void watch_done(struct init_watch *w)
 	sandbox_detach(&w->link);
 	warden_cancel(w->connecting);
 	http_call_free(w->call);
-	TAILQ_REMOVE(&f->link.watches, w, used);
-	f->link.n_watches--;
+	TAILQ_REMOVE(&f->sandbox.watches, w, used);
+	f->sandbox.n_watches--;
 	wake(w);
 	buf_done(&w->line);
 	free(w);
@@ -281,14 +281,14 @@ static void watch_begin(struct sandbox *sb)
 
 	if (!sb->events.known)
 		learn_mark(sb);
-	if (f->link.n_watches >= links_max_watches(&f->link))
-		watch_end(TAILQ_LAST(&f->link.watches, watch_list));
+	if (f->sandbox.n_watches >= links_max_watches(&f->link))
+		watch_end(TAILQ_LAST(&f->sandbox.watches, watch_list));
 	w->sb = sb;
 	w->link.broken = on_broken;
 	w->line = BUF_INIT(LINE_MAX_BYTES);
 	LIST_INIT(&w->waiters);
-	TAILQ_INSERT_HEAD(&f->link.watches, w, used);
-	f->link.n_watches++;
+	TAILQ_INSERT_HEAD(&f->sandbox.watches, w, used);
+	f->sandbox.n_watches++;
 	sb->watch = w;
 	sandbox_attach(sb, &w->link);
 
@@ -309,9 +309,9 @@ void init_watch_use(struct sandbox *sb)
 		return;
 	if (!sb->watch) {
 		watch_begin(sb);
-	} else if (TAILQ_FIRST(&f->link.watches) != sb->watch) {
-		TAILQ_REMOVE(&f->link.watches, sb->watch, used);
-		TAILQ_INSERT_HEAD(&f->link.watches, sb->watch, used);
+	} else if (TAILQ_FIRST(&f->sandbox.watches) != sb->watch) {
+		TAILQ_REMOVE(&f->sandbox.watches, sb->watch, used);
+		TAILQ_INSERT_HEAD(&f->sandbox.watches, sb->watch, used);
 	}
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/link/rules: questions with numbers, each answered or asked again on the next link. */
-#include "front/link/rules.h"
+/* front/sandbox/rules: questions with numbers, each answered or asked again on the next link. */
+#include "front/sandbox/rules.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -271,7 +271,7 @@ static void on_late(void *user)
 
 void rules_push(struct sandbox *sb, rules_fn *fn, void *user)
 {
-	struct rules_link *l = sb->front->link.rules;
+	struct rules_link *l = sb->front->sandbox.rules;
 	struct push *p = must_alloc(sizeof *p);
 
 	*p = (struct push) { .l = l,
