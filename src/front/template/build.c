@@ -510,9 +510,10 @@ bool build_exited(struct front *f, const char *sandbox)
 
 	TAILQ_FOREACH(b, &f->build.list, link)
 	{
-		if (!b->has_box || strcmp(b->box, sandbox) != 0)
+		if (!box_present(&b->box) || strcmp(b->box.id, sandbox) != 0)
 			continue;
-		b->has_box = false;
+		box_done(&b->box);
+		box_exited(&b->box);
 		build_fail(b, "the sandbox in which it is built has ended: it may have run out of memory (%llu MiB)",
 		    (unsigned long long)(b->row.mem_bytes / MIB));
 		return true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/template/build_box: the sandbox of a build: started like any other, told the defaults, asked what is in it;
- * kept while it is frozen. */
+/* front/template/build_box: the sandbox of a build: a box that is started with the default settings and asked what is
+ * in it, and that is saved while it is frozen. */
 #include <errno.h>
 #include <string.h>
 
@@ -10,9 +10,7 @@
 #include "front/front.h"
 #include "front/link/forget.h"
 #include "front/link/init_build.h"
-#include "front/link/init_call.h"
 #include "front/link/init_put.h"
-#include "front/link/warden_link.h"
 #include "front/sandbox/sandbox.h"
 #include "front/template/build_impl.h"
 #include "front/util/mem.h"
@@ -22,34 +20,21 @@
 #define SETTINGS_WAIT_MS 60000
 #define HELPER_WAIT_MS 600000
 #define QUIET_MS 2000
-#define BODY_MAX 4096
 #define DEFAULT_USER "user"
-
-static void ignore_reply(void *user, const struct warden_reply *re)
-{
-	(void)user;
-	(void)re;
-}
 
 void build_box_end(struct build *b)
 {
-	warden_cancel(b->asked);
-	init_call_free(b->call);
-	init_run_free(b->run);
-	init_run_free(b->start_run);
-	init_build_free(b->helper);
-	b->helper = NULL;
-	init_put_free(b->put);
-	b->asked = NULL;
-	b->call = NULL;
-	b->run = b->start_run = NULL;
-	b->put = NULL;
-	if (b->has_box)
-		(void)warden_ask_id(b->front->link.warden, OP_KILL, b->box, "", ignore_reply, NULL);
-	if (b->keep_name[0]) /* half kept, or kept and not noted */
-		forget_kept(&b->front->link, b->keep_name);
-	b->has_box = false;
-	b->keep_name[0] = '\0';
+	init_run_free(take_ptr(&b->run));
+	init_run_free(take_ptr(&b->start_run));
+	init_build_free(take_ptr(&b->helper));
+	init_put_free(take_ptr(&b->put));
+	if (box_present(&b->box))
+		box_kill(&b->box, "", NULL, NULL);
+	box_done(&b->box);
+	box_init(&b->box, &b->front->link, "");
+	if (b->save.name[0]) /* saved in part, or without a row */
+		forget_kept(&b->front->link, b->save.name);
+	b->save.name[0] = '\0';
 }
 
 const char *build_home(const struct build *b, const char *user)
@@ -83,7 +68,7 @@ static void on_helped(void *user, int no, const char *text)
 void build_box_helper(struct build *b, json_t *args, void (*then)(struct build *b))
 {
 	b->then = then;
-	b->helper = init_build_new(&b->front->link, b->box, args, HELPER_WAIT_MS, on_helped, b);
+	b->helper = init_build_new(&b->front->link, b->box.id, args, HELPER_WAIT_MS, on_helped, b);
 }
 
 /* --- its start ----------------------------------------------------------------------------------------------- */
@@ -145,46 +130,38 @@ static void ask_facts(struct build *b)
 	build_box_helper(b, json_pack("[s]", "facts"), on_facts);
 }
 
-static void on_settled(void *user, const struct init_result *re)
+static void start_failed(struct build *b, const struct box_result *re)
+{
+	build_fail(b, "start the sandbox in which it is built: %s", re->text);
+}
+
+static void on_settled(void *user, const struct box_result *re)
 {
 	struct build *b = user;
 
-	b->call = NULL;
 	fd_close(re->fd);
-	if (re->no || re->status != 204)
-		build_fail(b, "start the sandbox in which it is built: %s", re->no ? re->text : "its init refuses");
-	else if (b->fresh &&
-	    !b->from[0]) /* whatever is kept of it has been through this; steps without a layer have not */
+	if (re->no)
+		start_failed(b, re);
+	else if (b->fresh && !b->from[0]) /* what was saved of it is provisioned; steps without a layer are not */
 		build_box_helper(b, json_pack("[s]", "provision"), ask_facts);
 	else
 		ask_facts(b);
 }
 
-static void on_made(void *user, const struct warden_reply *re)
+static void on_started(void *user, const struct box_result *re)
 {
 	struct build *b = user;
-	autobuf struct buf body = BUF_INIT(BODY_MAX);
-	struct template tpl = { 0 };
-
-	b->asked = NULL;
-	if (re->no) {
-		b->has_box = false;
-		build_fail(b, "start the sandbox in which it is built: %s", re->text);
-		return;
-	}
-	memcpy(tpl.id, b->row.template_id, sizeof b->row.template_id);
-	sandbox_put_settings(b->front, b->box, &tpl, NULL, NULL, &body);
-	struct init_request rq = {
-		.id = b->box,
-		.request = "",
-		.method = "POST",
-		.path = "/init",
-		.body = buf_view(&body),
+	const struct box_settings s = {
+		.template_id = b->row.template_id,
+		.text_from_stdout = b->front->link.opt.text_from_stdout,
 		.fd = -1,
 		.wait_ms = SETTINGS_WAIT_MS,
 	};
 
-	b->call = init_call_new(&b->front->link, &rq, on_settled, b);
+	if (re->no)
+		start_failed(b, re);
+	else
+		box_settle(&b->box, &s, "", on_settled, b);
 }
 
 /* Those of the template, and what else sandboxes get. */
@@ -202,141 +179,108 @@ static struct msg_limits build_box_limits(const struct build *b)
 
 void build_box_start(struct build *b, void (*then)(struct build *b))
 {
-	struct msg_start m = {
+	const struct box_start s = {
+		.template_key = b->base_key,
 		.flags = b->from[0] ? START_KEPT
 		    : b->fresh      ? START_IMAGE
 				    : 0,
+		.from = b->from,
 		.limits = build_box_limits(b),
 	};
+	char id[ID_SIZE];
 
 	b->then_started = then;
-	sandbox_make_id(b->front, b->box);
-	b->has_box = true;
-	memcpy(m.id, b->box, sizeof m.id);
-	memcpy(m.template_key, b->base_key, sizeof m.template_key);
-	memcpy(m.from, b->from, sizeof m.from);
-	b->asked = warden_ask(b->front->link.warden, OP_START, &m, sizeof m, on_made, b);
+	sandbox_make_id(b->front, id);
+	box_init(&b->box, &b->front->link, id);
+	box_start(&b->box, &s, "", on_started, b);
 }
 
-/* --- keeping it ---------------------------------------------------------------------------------------------- */
+/* --- saving it ----------------------------------------------------------------------------------------------- */
 
-static void keep_failed(struct build *b, const struct warden_reply *re)
+static void save_failed(struct build *b, const struct box_result *re)
 {
-	build_fail(b, "keep what was built: %s", re->text);
+	build_fail(b, "save what was built: %s", re->text);
 }
 
-static void on_usage(void *user, const struct warden_reply *re)
+static void on_usage(void *user, const struct box_result *re)
 {
 	struct build *b = user;
 	char name[ID_SIZE];
 
-	b->asked = NULL;
-	if (re->no == 0 && re->msg->type == RE_USAGE)
-		b->disk_bytes = ((const struct msg_usage *)re->msg)->disk_bytes;
-	memcpy(name, b->keep_name, sizeof name);
-	b->then_kept(b, name, b->keep_what);
+	if (re->usage)
+		b->disk_bytes = re->usage->disk_bytes;
+	memcpy(name, b->save.name, sizeof name);
+	b->then_saved(b, name, b->save.what);
 }
 
 /* Not before: what was just written is counted when it is on the disk, where the snapshot has brought it. */
-static void on_thawed(void *user, const struct warden_reply *re)
+static void on_thawed(void *user, const struct box_result *re)
 {
 	struct build *b = user;
 
-	b->asked = NULL;
 	if (re->no)
-		keep_failed(b, re);
+		save_failed(b, re);
 	else
-		b->asked = warden_ask_id(b->front->link.warden, OP_USAGE, b->box, "", on_usage, b);
+		box_usage(&b->box, on_usage, b);
 }
 
-static void thaw(struct build *b)
-{
-	b->asked = warden_ask_id(b->front->link.warden, OP_THAW, b->box, "", on_thawed, b);
-}
-
-static void on_memory(void *user, const struct warden_reply *re)
+static void on_checkpointed(void *user, const struct box_result *re)
 {
 	struct build *b = user;
 
-	if (re->more)
-		return;
-	b->asked = NULL;
 	if (re->no)
 		build_log(b, "warn",
-		    "[finalize] the memory cannot be kept, so sandboxes run the start command when they are made: %s",
+		    "[finalize] the memory cannot be saved, so sandboxes run the start command when they are made: %s",
 		    re->text);
 	else
-		b->keep_what |= KEPT_MEMORY;
-	thaw(b);
+		b->save.what |= KEPT_MEMORY;
+	box_thaw(&b->box, "", on_thawed, b);
 }
 
-static void ask_keep(struct build *b, enum msg_type op, void (*fn)(void *user, const struct warden_reply *re))
-{
-	struct msg_keep m = { 0 };
-
-	memcpy(m.id, b->box, sizeof m.id);
-	memcpy(m.name, b->keep_name, sizeof m.name);
-	b->asked = warden_ask(b->front->link.warden, op, &m, sizeof m, fn, b);
-}
-
-static void on_disk(void *user, const struct warden_reply *re)
+static void on_snapshotted(void *user, const struct box_result *re)
 {
 	struct build *b = user;
 
-	b->asked = NULL;
 	if (re->no) {
-		keep_failed(b, re);
+		save_failed(b, re);
 		return;
 	}
-	b->keep_what = KEPT_DISK;
-	if (b->keep_memory)
-		ask_keep(b, OP_CHECKPOINT, on_memory);
+	b->save.what = KEPT_DISK;
+	if (b->save.memory)
+		box_checkpoint(&b->box, b->save.name, 0, "", on_checkpointed, b);
 	else
-		thaw(b);
+		box_thaw(&b->box, "", on_thawed, b);
 }
 
-static void on_frozen(void *user, const struct warden_reply *re)
+static void on_frozen(void *user, const struct box_result *re)
 {
 	struct build *b = user;
 
-	b->asked = NULL;
 	if (re->no) {
-		keep_failed(b, re);
+		save_failed(b, re);
 		return;
 	}
-	b->keep_name[0] = 't';
-	rand_label(b->keep_name + 1, 19);
-	ask_keep(b, OP_SNAPSHOT, on_disk);
+	b->save.name[0] = 't';
+	rand_label(b->save.name + 1, 19);
+	box_snapshot(&b->box, b->save.name, "", on_snapshotted, b);
 }
 
-static void freeze(struct build *b)
-{
-	b->asked = warden_ask_id(b->front->link.warden, OP_FREEZE, b->box, "", on_frozen, b);
-}
-
-static void on_quiet(void *user, const struct init_result *re)
+/* Whether init has closed its connections or not. */
+static void on_quiet(void *user, const struct box_result *re)
 {
 	struct build *b = user;
 
-	b->call = NULL;
-	fd_close(re->fd);
-	freeze(b);
+	(void)re;
+	box_freeze(&b->box, "", on_frozen, b);
 }
 
-void build_box_keep(struct build *b, bool memory, void (*then)(struct build *b, const char *name, uint32_t what))
+void build_box_save(struct build *b, bool memory, void (*then)(struct build *b, const char *name, uint32_t what))
 {
-	struct init_request rq = { .id = b->box,
-		.request = "",
-		.method = "POST",
-		.path = "/atoll/quiet",
-		.fd = -1,
-		.wait_ms = QUIET_MS };
-
-	b->then_kept = then;
-	b->keep_memory = memory;
-	b->keep_what = 0;
+	b->then_saved = then;
+	b->save.memory = memory;
+	b->save.what = 0;
 	if (memory)
-		b->call = init_call_new(&b->front->link, &rq, on_quiet, b);
+		box_quiet(&b->box, QUIET_MS, "", on_quiet, b);
 	else
-		freeze(b);
+		box_freeze(&b->box, "", on_frozen, b);
 }

@@ -24,7 +24,7 @@ static bool has_start(const struct build *b)
 	return *b->spec.start_cmd != '\0';
 }
 
-static void final_kept(struct build *b, const char *name, uint32_t what)
+static void on_final_saved(struct build *b, const char *name, uint32_t what)
 {
 	struct layer_row row = {
 		.what = what, .bytes = b->disk_bytes > b->disk_before ? b->disk_bytes - b->disk_before : 0, .created_ms = clock_wall_ms(),
@@ -42,7 +42,7 @@ static void final_kept(struct build *b, const char *name, uint32_t what)
 		build_fail(b, "%s", e.text);
 		return;
 	}
-	b->keep_name[0] = '\0';
+	b->save.name[0] = '\0';
 	if (had)
 		build_release(b->front, old.kept);
 	build_ready(b, row.kept, what);
@@ -69,8 +69,8 @@ static void on_trusted(void *user, const struct run_end *end)
 	/* an image without a shell has no such directory either */
 	if (end->no || (!end->refused && end->code != 0))
 		build_log(b, "warn", "[finalize] update-ca-certificates failed: %s", end->text);
-	build_log(b, "info", "[finalize] keeping the template");
-	build_box_keep(b, has_start(b) && b->front->sandbox.can_checkpoint, final_kept);
+	build_log(b, "info", "[finalize] saving the template");
+	build_box_save(b, has_start(b) && b->front->sandbox.can_checkpoint, on_final_saved);
 }
 
 static void trust_authorities(struct build *b)
@@ -78,7 +78,7 @@ static void trust_authorities(struct build *b)
 	static const struct run_ops ops = { .on_end = on_trusted };
 	autojson json_t *args = json_pack("[s,s]", "-c", trust_cmd);
 	struct run_spec sp = {
-		.id = b->box,
+		.id = b->box.id,
 		.request = "",
 		.as_user = "root",
 		.cmd = "/bin/sh",
@@ -91,7 +91,7 @@ static void trust_authorities(struct build *b)
 }
 
 /* The commands are watched no longer: what runs on does so by itself. */
-static void keep_it(struct build *b)
+static void save_it(struct build *b)
 {
 	init_run_free(take_ptr(&b->start_run));
 	timer_free(take_ptr(&b->timer));
@@ -122,7 +122,7 @@ static struct init_run *run(struct build *b, const char *cmd, const struct run_o
 {
 	autojson json_t *args = json_pack("[s,s,s]", "-l", "-c", cmd);
 	struct run_spec sp = {
-		.id = b->box,
+		.id = b->box.id,
 		.request = "",
 		.as_user = b->user,
 		.cmd = "/bin/bash",
@@ -154,7 +154,7 @@ static void on_ready_end(void *user, const struct run_end *end)
 		build_fail(b, "ready command failed: %s", end->text);
 	} else if (!end->no && end->code == 0) {
 		build_log(b, "info", "[finalize] Template is ready");
-		keep_it(b);
+		save_it(b);
 	} else if (now + READY_EVERY_MS >= b->ready_until_ms) {
 		build_fail(b, "ready command timed out after %u seconds: %s", b->front->link.opt.ready_timeout_s,
 		    end->text);
@@ -178,7 +178,7 @@ static void try_ready(void *user)
 static void on_defaults(struct build *b)
 {
 	if (!has_start(b) && !*b->spec.ready_cmd) {
-		keep_it(b);
+		save_it(b);
 		return;
 	}
 	(void)snprintf(b->label, sizeof b->label, "start");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "front/link/box.h"
 #include "front/link/init_run.h"
 #include "front/template/build.h"
 #include "front/template/build_spec.h"
@@ -10,10 +11,8 @@
 
 struct image_call;
 struct init_build;
-struct init_call;
 struct init_put;
 struct timer;
-struct warden_call;
 
 struct build_lines { /* output that is not a whole line yet */
 	struct buf out, err;
@@ -57,10 +56,7 @@ struct build {
 	char label[64]; /* of the lines */
 
 	/* the sandbox */
-	char box[ID_SIZE];
-	bool has_box; /* it may be there */
-	struct warden_call *asked;
-	struct init_call *call;
+	struct box box;
 	struct image_call *image;
 	struct init_run *run, *start_run;
 	struct init_put *put;
@@ -70,12 +66,14 @@ struct build {
 	uint64_t disk_bytes, disk_before;
 	uint64_t ready_until_ms;
 	bool start_failed;
-	char keep_name[ID_SIZE];
-	uint32_t keep_what;
-	bool keep_memory;
+	struct {
+		char name[ID_SIZE]; /* "": nothing is saved that has no row yet */
+		uint32_t what;      /* KEPT_* */
+		bool memory;
+	} save;
 	void (*then)(struct build *b); /* after what is under way */
 	void (*then_started)(struct build *b);
-	void (*then_kept)(struct build *b, const char *name, uint32_t what);
+	void (*then_saved)(struct build *b, const char *name, uint32_t what);
 };
 
 /* build.c */
@@ -94,8 +92,8 @@ void build_recipe(struct build *b); /* build_recipe.c: finds or makes the base, 
 void build_box_start(struct build *b, void (*then)(struct build *b));
 /* atoll-build inside, as root; takes args */
 void build_box_helper(struct build *b, json_t *args, void (*then)(struct build *b));
-/* `then` notes the name, and empties b->keep_name when that is safe. */
-void build_box_keep(struct build *b, bool memory, void (*then)(struct build *b, const char *name, uint32_t what));
+/* `then` writes the name to the store, and empties b->save.name when that is done. */
+void build_box_save(struct build *b, bool memory, void (*then)(struct build *b, const char *name, uint32_t what));
 void build_box_end(struct build *b);
 const char *build_home(const struct build *b, const char *user);
 const char *build_cwd(const struct build *b);

@@ -71,7 +71,7 @@ static bool went_well(struct build *b, const char *what, const struct run_end *e
 static void run(struct build *b, json_t *args, const struct run_ops *ops)
 {
 	autojson json_t *own = args;
-	struct run_spec sp = { .id = b->box,
+	struct run_spec sp = { .id = b->box.id,
 		.request = "",
 		.as_user = "root",
 		.cmd = "/bin/bash",
@@ -106,14 +106,14 @@ static int note_layer(struct build *b, const char *key, const char *name, uint32
 		build_fail(b, "%s", e.text);
 		return -e.no;
 	}
-	b->keep_name[0] = '\0';
+	b->save.name[0] = '\0';
 	if (had)
 		build_release(b->front, old.kept);
 	*ret = row;
 	return 0;
 }
 
-static void on_kept(struct build *b, const char *name, uint32_t what)
+static void on_saved(struct build *b, const char *name, uint32_t what)
 {
 	struct layer_row row;
 
@@ -128,7 +128,7 @@ static void on_installed(void *user, const struct run_end *end)
 	struct build *b = user;
 
 	if (went_well(b, "its packages could not be installed", end))
-		build_box_keep(b, false, on_kept);
+		build_box_save(b, false, on_saved);
 }
 
 static const struct run_ops install_ops = { .on_output = on_output, .on_end = on_installed };
@@ -149,19 +149,19 @@ static void install(struct build *b)
 
 /* --- the bare system -------------------------------------------------------------------------------------------- */
 
-static void on_system_kept(struct build *b, const char *name, uint32_t what)
+static void on_system_saved(struct build *b, const char *name, uint32_t what)
 {
 	struct layer_row row;
 
 	if (b->recipe.n_packages == 0) {
-		on_kept(b, name, what);
+		on_saved(b, name, what);
 		return;
 	}
 	int r = note_layer(b, b->recipe.system_key, name, what, &row);
 
 	if (r == 1) { /* ours is not needed */
-		forget_kept(&b->front->link, b->keep_name);
-		b->keep_name[0] = '\0';
+		forget_kept(&b->front->link, b->save.name);
+		b->save.name[0] = '\0';
 	}
 	if (r >= 0)
 		install(b);
@@ -169,7 +169,7 @@ static void on_system_kept(struct build *b, const char *name, uint32_t what)
 
 static void on_second_box(struct build *b)
 {
-	build_box_keep(b, false, on_system_kept);
+	build_box_save(b, false, on_system_saved);
 }
 
 static void on_image(void *user, const struct image_result *re)
@@ -195,7 +195,7 @@ static void on_image_line(void *user, const char *line)
 static void on_bootstrapped(void *user, const struct run_end *end)
 {
 	struct build *b = user;
-	const struct image_source from = { .ref = b->spec.from_image, .box = b->box, .path = RECIPE_ARCHIVE };
+	const struct image_source from = { .ref = b->spec.from_image, .box = b->box.id, .path = RECIPE_ARCHIVE };
 
 	if (went_well(b, "mmdebstrap could not make it", end))
 		b->image = image_get(b->front, &from, on_image_line, on_image, b);

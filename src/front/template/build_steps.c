@@ -77,7 +77,7 @@ static void step_over(struct build *b)
 	steps_run(b);
 }
 
-static void on_kept(struct build *b, const char *name, uint32_t what)
+static void on_saved(struct build *b, const char *name, uint32_t what)
 {
 	struct layer_row row = {
 		.what = what,
@@ -97,7 +97,7 @@ static void on_kept(struct build *b, const char *name, uint32_t what)
 		build_fail(b, "%s", e.text);
 		return;
 	}
-	b->keep_name[0] = '\0';
+	b->save.name[0] = '\0';
 	if (had)
 		build_release(b->front, old.kept); /* forced: the new one has taken its place */
 	step_over(b);
@@ -110,7 +110,7 @@ static void step_done(struct build *b)
 	if (note_step(b, current(b), &e) < 0)
 		build_fail(b, "%s", e.text);
 	else if (build_step_has_layer(current(b)))
-		build_box_keep(b, false, on_kept);
+		build_box_save(b, false, on_saved);
 	else
 		step_over(b);
 }
@@ -167,7 +167,7 @@ static void run_ours(struct build *b)
 	autojson json_t *args = json_pack("[s,s]", "-c", build_step_arg(st, 0));
 	autojson json_t *env = json_pack("{s:s}", "PATH", LAST_PATHS + 1);
 	struct run_spec sp = {
-		.id = b->box,
+		.id = b->box.id,
 		.request = "",
 		.as_user = build_step_arg(st, 1),
 		.cmd = "/bin/sh",
@@ -185,7 +185,7 @@ static void run_command(struct build *b)
 	autojson json_t *args = json_pack("[s,s,s]", "-l", "-c", build_step_arg(st, 0));
 	autojson json_t *env = run_env(b);
 	struct run_spec sp = {
-		.id = b->box,
+		.id = b->box.id,
 		.request = "",
 		.as_user = *build_step_arg(st, 1) ? build_step_arg(st, 1) : b->user,
 		.cmd = "/bin/bash",
@@ -231,7 +231,7 @@ static void copy_files(struct build *b)
 		    e.no == ENOENT ? "" : e.text);
 		return;
 	}
-	b->put = init_put_new(f, b->box, ARCHIVE, id, bytes, STR_NULL, on_put, b);
+	b->put = init_put_new(f, b->box.id, ARCHIVE, id, bytes, STR_NULL, on_put, b);
 }
 
 /* --- each ----------------------------------------------------------------------------------------------------- */
