@@ -286,11 +286,20 @@ int layout_open_program(const char *path, int *ret_fd, struct err *e)
 	return 0;
 }
 
-/* Tries NAME in libexec, and in the sibling folders of a build tree: front/atoll-front. */
+/* The folder of a build tree that a program is made in: front for atoll-front. */
+static const char *folder_of(const char *name)
+{
+	const char *part = strchr(name, '-');
+
+	if (strcmp(name, "atoll-pull") == 0)
+		return "oci";
+	return part ? part + 1 : name;
+}
+
+/* Tries NAME in libexec, and in the sibling folders of a build tree. */
 int layout_program(const char *libexec, const char *name, char *ret_path, size_t size, int *ret_fd, struct err *e)
 {
 	char self[PATH_MAX];
-	const char *part = strchr(name, '-') ? strchr(name, '-') + 1 : name;
 
 	if (!libexec[0]) {
 		ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -305,7 +314,8 @@ int layout_program(const char *libexec, const char *name, char *ret_path, size_t
 		if (i == 0)
 			(void)snprintf(ret_path, size, "%s/%s", libexec, name);
 		else
-			(void)snprintf(ret_path, size, "%s%s/%s/%s", libexec, i == 1 ? "" : "/..", part, name);
+			(void)snprintf(ret_path, size, "%s%s/%s/%s", libexec, i == 1 ? "" : "/..", folder_of(name),
+			    name);
 		if (access(ret_path, F_OK) == 0)
 			return layout_open_program(ret_path, ret_fd, e);
 	}
