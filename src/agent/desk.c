@@ -13,9 +13,9 @@
 #include "agent/visit.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "client/agent/policy.h"
+#include "client/agent/sessions.h"
 #include "client/client.h"
-#include "client/policy.h"
-#include "client/sessions.h"
 #include "loop/loop.h"
 
 #define EXPIRE_EVERY_MS 10000

@@ -9,8 +9,8 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "cli/cli.h"
+#include "cli/host/tls.h"
 #include "cli/settings.h"
-#include "cli/tls.h"
 
 #define VARS_MAX 12
 

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
-#include "cli/terminal.h"
+#include "cli/sandbox/terminal.h"
 
 #define BAR 24
 #define REDRAW_MS 100

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "client/client.h"
-#include "client/mock.h"
+#include "client/mock/mock.h"
 #include "http/json.h"
 
 #define CONNECT_TIMEOUT_MS 10000L

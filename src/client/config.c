@@ -9,7 +9,7 @@
 
 #include "base/fd.h"
 #include "client/client.h"
-#include "client/mock.h"
+#include "client/mock/mock.h"
 
 #define STATE_DIR "/var/lib/atoll"
 #define HOSTED_DOMAIN "e2b.app"

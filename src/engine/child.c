@@ -32,12 +32,12 @@
 #include "engine/caps.h"
 #include "engine/core.h"
 #include "engine/dev.h"
+#include "engine/disk/volume.h"
 #include "engine/limits.h"
 #include "engine/mounts.h"
-#include "engine/net_link.h"
+#include "engine/net/link.h"
 #include "engine/step.h"
-#include "engine/view.h"
-#include "engine/volume.h"
+#include "engine/view/view.h"
 
 #define HOSTNAME "e2b.local"
 #define READY_FD 3 /* what init finds open besides 0, 1 and 2 */

@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 #include "engine/engine.h"
-#include "engine/seccomp.h"
+#include "engine/seccomp/seccomp.h"
 #include "engine/slot.h"
 
 struct child_spec {

@@ -135,9 +135,9 @@ struct engine_config {          /* the instance; strings live as long as the eng
 	/* of the proxy, which connects for sandboxes and must not reach more than they; 0: none */
 	uid_t egress_uid;
 	uint16_t proxy_port;             /* on the gateway address */
-	uint16_t names_port, names_door; /* of net_nft.h */
+	uint16_t names_port, names_door; /* of engine/net/nft.h */
 	bool core_scheduling;            /* where the kernel has it: engine/core.h */
-	/* new sandboxes see the host, and run on all of its processors: engine/view.h */
+	/* new sandboxes see the host, and run on all of its processors: engine/view/view.h */
 	bool no_view;
 	bool tell_refusals; /* the kernel tells of refused system calls: somebody listens to it */
 };

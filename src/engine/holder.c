@@ -28,7 +28,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/caps.h"
-#include "engine/cgroup.h"
+#include "engine/cgroup/cgroup.h"
 #include "engine/mounts.h"
 #include "engine/proc.h"
 #include "engine/slot.h"

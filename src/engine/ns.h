@@ -3,15 +3,15 @@
 #pragma once
 
 #include "base/boot_id.h"
-#include "engine/cgroup.h"
-#include "engine/ckpt.h"
+#include "engine/cgroup/cgroup.h"
+#include "engine/ckpt/ckpt.h"
 #include "engine/engine.h"
 #include "engine/helper.h"
 #include "engine/holder.h"
 #include "engine/proc.h"
-#include "engine/seccomp.h"
-#include "engine/view.h"
-#include "engine/zygote.h"
+#include "engine/seccomp/seccomp.h"
+#include "engine/view/view.h"
+#include "engine/zygote/zygote.h"
 
 struct storage;
 

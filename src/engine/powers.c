@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "engine/caps_kept.h"
-#include "engine/cgroup.h"
+#include "engine/cgroup/cgroup.h"
 
 #define FREEZE_TRIES 50 /* each waits about a millisecond */
 

@@ -11,8 +11,8 @@
 #include "http/json.h"
 #include "http/protobuf.h"
 #include "http/server.h"
+#include "init/files/path.h"
 #include "init/init.h"
-#include "init/path.h"
 #include "init/reply.h"
 #include "loop/loop.h"
 

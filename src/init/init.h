@@ -7,10 +7,10 @@
 
 #include "init/env.h"
 #include "init/events.h"
-#include "init/interp.h"
+#include "init/files/watchers.h"
+#include "init/interp/interp.h"
 #include "init/oom.h"
-#include "init/process.h"
-#include "init/watchers.h"
+#include "init/process/process.h"
 
 struct loop;
 struct http_server;

@@ -5,7 +5,7 @@
  * environment:
  *	PATH			of every command
  *	ATOLL_READY_FD=3	gets one byte when it is listening, and is closed
- *	ATOLL_SEED_FD=N		a socket to a warm interpreter that joins the sandbox (interp_seed.h)
+ *	ATOLL_SEED_FD=N		a socket to a warm interpreter that joins the sandbox (init/interp/seed.h)
  *	ATOLL_LISTEN_FD=N	a listening socket to use instead of its own (outside a sandbox: tests)
  *	ATOLL_INIT_TEST=1	with that: any peer may call, not only those from outside the pid namespace
  *	ATOLL_RUN_DIR		with that: where the .E2B_* files go
@@ -30,9 +30,9 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "http/server.h"
+#include "init/files/volume.h"
 #include "init/init.h"
 #include "init/routes.h"
-#include "init/volume.h"
 #include "loop/loop.h"
 
 #define SOCKET_NAME "atoll-init" /* abstract, in the sandbox's network namespace */

@@ -7,18 +7,18 @@
 #include "http/route.h"
 #include "http/schema.h"
 #include "http/server.h"
-#include "init/build.h"
+#include "init/build/build.h"
 #include "init/call.h"
 #include "init/control.h"
-#include "init/files.h"
-#include "init/fs_rpc.h"
+#include "init/files/files.h"
+#include "init/files/fs_rpc.h"
+#include "init/files/watch_rpc.h"
 #include "init/init.h"
 #include "init/metrics.h"
-#include "init/process_rpc.h"
+#include "init/process/rpc.h"
 #include "init/reply.h"
 #include "init/text.h"
 #include "init/users.h"
-#include "init/watch_rpc.h"
 
 #define INTERPRETER_PORT "49999" /* in E2b-Sandbox-Port: the request is for the code interpreter, not for envd */
 #define ALLOW_MAX 64

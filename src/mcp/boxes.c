@@ -13,9 +13,9 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "client/agent/redact.h"
+#include "client/agent/sessions.h"
 #include "client/client.h"
-#include "client/redact.h"
-#include "client/sessions.h"
 
 #define IDLE_MAX 64 /* opened sandboxes that nobody uses just now */
 

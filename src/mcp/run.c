@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
-#include "client/redact.h"
+#include "client/agent/redact.h"
 #include "http/json.h"
 #include "mcp/tools.h"
 

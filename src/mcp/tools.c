@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "client/agent/redact.h"
 #include "client/client.h"
-#include "client/redact.h"
 #include "http/json.h"
 #include "mcp/schema.h"
 

@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/str.h"
-#include "engine/tree.h"
+#include "engine/disk/tree.h"
 #include "oci/digest.h"
 
 #define STATE_FILE "state"

@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "engine/tree.h"
+#include "engine/disk/tree.h"
 #include "oci/trash.h"
 
 #define SLOT_WAIT_MS 60000

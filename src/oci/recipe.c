@@ -18,8 +18,8 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "engine/caps.h"
+#include "engine/disk/tree.h"
 #include "engine/mounts.h"
-#include "engine/tree.h"
 #include "engine/userns.h"
 
 #define DIR "build"

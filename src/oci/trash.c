@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "engine/tree.h"
+#include "engine/disk/tree.h"
 
 #define NAMES_MAX 10000 /* of one image at a time */
 

@@ -3,7 +3,7 @@
  *
  * They lie in a directory that only root can enter: of what the front has written before, it has no more than an fd of
  * the last segment. What is dropped is checked here, so that a front that was taken over cannot remove what it did. The
- * warden does not look into the files. (Records of refused system calls, of which warden/refusals.h tells, are
+ * warden does not look into the files. (Records of refused system calls, of which warden/service/refusals.h tells, are
  * something else.) */
 #pragma once
 

@@ -11,7 +11,7 @@
 #include "warden/layout.h"
 #include "warden/link.h"
 #include "warden/ops.h"
-#include "warden/service.h"
+#include "warden/service/service.h"
 #include "warden/unit.h"
 #include "warden/warden.h"
 

@@ -16,24 +16,24 @@
 #include "base/inherited.h"
 #include "base/log.h"
 #include "loop/loop.h"
-#include "warden/agent.h"
 #include "warden/aside.h"
 #include "warden/certs.h"
 #include "warden/doors.h"
-#include "warden/egress.h"
 #include "warden/front.h"
 #include "warden/isolate.h"
 #include "warden/layout.h"
-#include "warden/pull.h"
 #include "warden/records.h"
-#include "warden/refusals.h"
 #include "warden/registry.h"
-#include "warden/service.h"
+#include "warden/service/agent.h"
+#include "warden/service/egress.h"
+#include "warden/service/pull.h"
+#include "warden/service/refusals.h"
+#include "warden/service/service.h"
+#include "warden/service/webhooks.h"
 #include "warden/unit.h"
 #include "warden/volume.h"
 #include "warden/warden.h"
 #include "warden/warm.h"
-#include "warden/webhooks.h"
 
 #define TICK_MS 1000
 #define DAEMON_NICE (-10)
@@ -206,7 +206,7 @@ static int open_loop(struct warden *w, struct err *e)
 }
 
 /* Step 2: the engine, told of what already runs, and those sandboxes taken over. Its helper that runs CRIU must be
- * there before we refuse ourselves anything (see engine/ckpt.h), and the loop is made only then (isolate.h). */
+ * there before we refuse ourselves anything (see engine/ckpt/ckpt.h), and the loop is made only then (isolate.h). */
 static int open_engine(struct warden *w, const char *init, struct err *e)
 {
 	struct record *list = NULL;

@@ -14,10 +14,10 @@
 #include "base/log.h"
 #include "engine/engine.h"
 #include "warden/aside.h"
-#include "warden/egress.h"
 #include "warden/front.h"
 #include "warden/policy.h"
 #include "warden/records.h"
+#include "warden/service/egress.h"
 #include "warden/unit.h"
 #include "warden/warden.h"
 

@@ -8,19 +8,19 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "ipc/check.h"
-#include "warden/agent.h"
 #include "warden/audit.h"
 #include "warden/certs.h"
-#include "warden/egress.h"
 #include "warden/front.h"
 #include "warden/keeper.h"
 #include "warden/link.h"
-#include "warden/pull.h"
+#include "warden/service/agent.h"
+#include "warden/service/egress.h"
+#include "warden/service/pull.h"
+#include "warden/service/webhooks.h"
 #include "warden/unit.h"
 #include "warden/volume.h"
 #include "warden/warden.h"
 #include "warden/warm.h"
-#include "warden/webhooks.h"
 
 static struct msg_head head_of(enum msg_type type, uint32_t seq)
 {

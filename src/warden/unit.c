@@ -13,13 +13,13 @@
 #include "loop/loop.h"
 #include "warden/aside.h"
 #include "warden/builder.h"
-#include "warden/egress.h"
 #include "warden/front.h"
 #include "warden/keeper.h"
 #include "warden/oom.h"
 #include "warden/policy.h"
 #include "warden/records.h"
-#include "warden/refusals.h"
+#include "warden/service/egress.h"
+#include "warden/service/refusals.h"
 #include "warden/warden.h"
 
 #define REAP_FIRST_MS 2

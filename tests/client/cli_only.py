@@ -17,7 +17,7 @@ def names(archive, kinds):
 def main():
     source, cli, client, http = sys.argv[1:]
     bad = []
-    for path in glob.glob(os.path.join(source, "src/cli/*.[ch]")):
+    for path in glob.glob(os.path.join(source, "src/cli/**/*.[ch]"), recursive=True):
         for line in open(path):
             m = re.match(r'#include ["<]((?:client|http|loop|curl)/[^">]*)', line)
             if m and m.group(1) not in ("client/atoll.h", "http/json.h", "http/url.h"):

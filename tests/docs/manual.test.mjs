@@ -161,7 +161,7 @@ test('routes that pages speak of are there', async () => {
 
 // What atoll-init serves in a sandbox.
 function insideRoutes() {
-	const all = fs.readdirSync(path.join(TOP, 'src/init')).filter((f) => f.endsWith('.c')).map((f) => fs.readFileSync(path.join(TOP, 'src/init', f), 'utf8')).join('\n')
+	const all = fs.readdirSync(path.join(TOP, 'src/init'), { recursive: true }).filter((f) => f.endsWith('.c')).map((f) => fs.readFileSync(path.join(TOP, 'src/init', f), 'utf8')).join('\n')
 	return new Set([...all.matchAll(/\{ "([A-Z]+)", "(\/[^"]*)"/g)].map(([, method, route]) => `${method} ${route}`))
 }
 

@@ -46,7 +46,7 @@ async function writeTable() {
 	const rows = stdout.trim().split('\n').map((l) => l.split(' ')).filter((w) => w.length === 3 && w[2] !== 'ENOSYS')
 	assert.ok(rows.length > 1000, stdout.slice(-200))
 	fs.writeFileSync(TABLE, '# What a sandbox gets for every number of every ABI, called as root with arguments that mean nothing: ABI NUMBER NAME CLASS.\n' +
-		'# What is not here is ENOSYS. Written by `make escape-table`; a number that becomes "allowed" wants a reason in src/engine/seccomp_table.c.\n' +
+		'# What is not here is ENOSYS. Written by `make escape-table`; a number that becomes "allowed" wants a reason in src/engine/seccomp/table.c.\n' +
 		rows.map(([abi, nr, what]) => `${abi} ${nr} ${known[abi][nr] ?? '-'} ${what}\n`).join(''))
 }
 

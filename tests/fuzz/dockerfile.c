@@ -2,9 +2,9 @@
 /* Fuzz target: a Dockerfile is read or refused with a line, and what is read makes a plan or is refused. */
 #include <string.h>
 
-#include "cli/build_plan.h"
-#include "cli/dockerfile.h"
-#include "cli/ignore.h"
+#include "cli/template/build_plan.h"
+#include "cli/template/dockerfile.h"
+#include "cli/template/ignore.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

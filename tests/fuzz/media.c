@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "fuzz.h"
 #include "http/gunzip.h"
-#include "init/media.h"
+#include "init/files/media.h"
 
 #define OUT_MAX (1 << 20)
 

@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "engine/tree.h"
+#include "engine/disk/tree.h"
 #include "fuzz.h"
 #include "oci/layer.h"
 #include "oci/tape.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzz target: any text is read as shell within its limits, ranges point to commands that are there, and the policy
  * comes to a verdict. */
+#include "client/agent/shell_words.h"
 #include "client/atoll.h"
-#include "client/shell_words.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -2,7 +2,7 @@
 /* Fuzz target: the head of a snapshot file. The first eight bytes are the size of the file that it stands in. */
 #include <string.h>
 
-#include "cli/snapshot_file.h"
+#include "cli/sandbox/snapshot_file.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)

@@ -53,7 +53,7 @@ function options(argv) {
 }
 
 function testFiles({ only, except }) {
-	const all = SUITES.flatMap((suite) => fs.readdirSync(path.join(TESTS, suite))
+	const all = SUITES.flatMap((suite) => fs.readdirSync(path.join(TESTS, suite), { recursive: suite === 'e2e' })
 		.filter((name) => name.endsWith('.test.mjs')).sort().map((name) => `${suite}/${name}`))
 	return all.filter((file) => file.includes(only) && !(except && new RegExp(except).test(file)))
 }

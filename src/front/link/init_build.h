@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/link/init_build: has atoll-build do one thing in a sandbox (init/build.h). */
+/* front/link/init_build: has atoll-build do one thing in a sandbox (init/build/build.h). */
 #pragma once
 
 #include <jansson.h>

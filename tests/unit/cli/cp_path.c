@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/cp_path: the two ends of a copy. */
+/* cli/sandbox/cp_path: the two ends of a copy. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cp_path.h"
+#include "cli/sandbox/cp_path.h"
 #include "unit.h"
 
 static void check(const char *arg, const char *id, const char *path, bool wants_dir)

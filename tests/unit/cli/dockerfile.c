@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of cli/dockerfile and cli/build_plan: what is read out of a Dockerfile, and which steps come of it. */
-#include "cli/dockerfile.h"
+#include "cli/template/dockerfile.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -8,8 +8,8 @@
 
 #include <errno.h>
 
-#include "cli/build_plan.h"
-#include "cli/ignore.h"
+#include "cli/template/build_plan.h"
+#include "cli/template/ignore.h"
 #include "unit.h"
 
 static struct dockerfile d;

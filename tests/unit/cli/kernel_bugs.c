@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "cli/kernel_bugs.h"
+#include "cli/host/kernel_bugs.h"
 #include "unit.h"
 
 static bool has(const char *release, const char *cve)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/lang: how a program file is run. */
+/* cli/sandbox/lang: how a program file is run. */
 #include <stdint.h>
 #include <string.h>
 
-#include "cli/lang.h"
+#include "cli/sandbox/lang.h"
 #include "unit.h"
 
 static void by_extension(void **state)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/listen: "ADDRESS:PORT". */
+/* cli/host/listen: "ADDRESS:PORT". */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdint.h>
 
 #include "base/fd.h"
-#include "cli/listen.h"
+#include "cli/host/listen.h"
 #include "unit.h"
 
 static void numeric_addresses(void **state)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/reap: who is idle. */
+/* cli/sandbox/reap: who is idle. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/reap.h"
+#include "cli/sandbox/reap.h"
 #include "unit.h"
 
 #define NOON_MS 1767355200000ull /* 2026-01-02T12:00:00Z */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/session: exit statuses. */
+/* cli/sandbox/session: exit statuses. */
 #include <signal.h>
 #include <stdint.h>
 
-#include "cli/session.h"
+#include "cli/sandbox/session.h"
 #include "unit.h"
 
 static int status(int code, bool exited, const char *text)

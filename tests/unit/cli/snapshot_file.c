@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The head of a snapshot file is whole or refused; its MAC depends on every byte and on the key. */
-#include "cli/snapshot_file.h"
+#include "cli/sandbox/snapshot_file.h"
 
 #include <errno.h>
 #include <stdio.h>

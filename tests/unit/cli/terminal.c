@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/terminal: the keys that leave. */
+/* cli/sandbox/terminal: the keys that leave. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/terminal.h"
+#include "cli/sandbox/terminal.h"
 #include "unit.h"
 
 static bool left;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/top_rows: what is shown of each sandbox, in order. */
+/* cli/sandbox/top_rows: what is shown of each sandbox, in order. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fd.h"
-#include "cli/top_rows.h"
+#include "cli/sandbox/top_rows.h"
 #include "unit.h"
 
 #define NOON_MS 1767355200000ull /* 2026-01-02T12:00:00Z */

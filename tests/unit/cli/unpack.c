@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/unpack: archives that try to write elsewhere. */
+/* cli/sandbox/unpack: archives that try to write elsewhere. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 
 #include "base/fd.h"
 #include "base/tar.h"
-#include "cli/pack.h"
-#include "cli/unpack.h"
+#include "cli/sandbox/pack.h"
+#include "cli/sandbox/unpack.h"
 #include "unit.h"
 
 struct place { /* dir/in is unpacked to, dir/out must stay as it is */

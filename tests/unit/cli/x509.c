@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "base/fd.h"
-#include "cli/x509.h"
+#include "cli/host/x509.h"
 #include "unit.h"
 
 static void names_are_lower_case_labels(void **state)

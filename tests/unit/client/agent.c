@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/agent/redact.h"
 #include "client/atoll.h"
-#include "client/redact.h"
 #include "unit.h"
 
 static int64_t now;

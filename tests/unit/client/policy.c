@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/policy: what is refused, and what only looks like it. */
+/* client/agent/policy: what is refused, and what only looks like it. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/agent/policy.h"
 #include "client/atoll.h"
-#include "client/policy.h"
 #include "unit.h"
 
 static struct atoll_policy *policy(void)

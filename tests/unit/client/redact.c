@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "client/agent/redact.h"
 #include "client/atoll.h"
-#include "client/redact.h"
 #include "http/json.h"
 #include "unit.h"
 

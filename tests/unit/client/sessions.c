@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/sessions: records, hooks, limits, expiry; code by session, in another sandbox when its own is gone. */
+/* client/agent/sessions: records, hooks, limits, expiry; code by session, in another sandbox when its own is gone. */
 #include <errno.h>
 #include <stdint.h>
 
+#include "client/agent/sessions.h"
 #include "client/atoll.h"
-#include "client/sessions.h"
 #include "fake.h"
 #include "unit.h"
 

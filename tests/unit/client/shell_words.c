@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/shell_words: lines of shell are taken apart as a shell would. */
+/* client/agent/shell_words: lines of shell are taken apart as a shell would. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "client/shell_words.h"
+#include "client/agent/shell_words.h"
 #include "unit.h"
 
 /* Words in [], commands ended by ; and the range of what they read before them. */

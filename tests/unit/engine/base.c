@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file with a zygote's memory: found by who has it mapped, and never taken for one of a sandbox's own. */
-#include "engine/base.h"
+#include "engine/zygote/base.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "engine/cgroup_impl.h"
+#include "engine/cgroup/impl.h"
 #include "engine/userns.h"
 #include "unit.h"
 

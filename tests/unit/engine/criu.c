@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of engine/criu: the reason in its log. */
-#include "engine/criu.h"
+#include "engine/ckpt/criu.h"
 #include "unit.h"
 
 #include <string.h>

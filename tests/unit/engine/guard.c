@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
-#include "engine/guard.h"
+#include "engine/guard/guard.h"
 #include "unit.h"
 
 static uint64_t line(enum guard_table t, const char *z)

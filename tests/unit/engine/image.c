@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of engine/image: records that are whole or refused, and ids in CRIU's own format. */
-#include "engine/image.h"
+#include "engine/ckpt/image.h"
 
 #include <string.h>
 

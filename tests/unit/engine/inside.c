@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of engine/inside (W1): what a process has of another mount is found, however it has it. Each case is a child
  * that has something of a file system which is mounted nowhere, and so in no mount namespace. */
-#include "engine/inside.h"
+#include "engine/ckpt/inside.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What becomes of a process's memory: the same bytes, with the same rights, from no file; and what must stay as it is
  * does. */
-#include "engine/join_lib.h"
+#include "engine/zygote/join_lib.h"
 #include "unit.h"
 
 #include <fcntl.h>

@@ -18,10 +18,10 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "engine/engine.h"
-#include "engine/net_cap.h"
-#include "engine/net_nft.h"
-#include "engine/net_policy.h"
-#include "engine/net_refused.h"
+#include "engine/net/cap.h"
+#include "engine/net/nft.h"
+#include "engine/net/policy.h"
+#include "engine/net/refused.h"
 #include "unit.h"
 
 static void every_slot_is_pinned_once(void **state)

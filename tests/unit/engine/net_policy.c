@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "engine/engine.h"
-#include "engine/net_policy.h"
+#include "engine/net/policy.h"
 #include "unit.h"
 
 static struct engine_policy p;

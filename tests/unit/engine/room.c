@@ -2,7 +2,7 @@
 /* Units of engine/room: who may take how much when limits add up to more than there is (F5). */
 #include <stdint.h>
 
-#include "engine/room.h"
+#include "engine/disk/room.h"
 #include "unit.h"
 
 #define GIB (1ull << 30)

@@ -21,8 +21,8 @@
 
 #include "base/fd.h"
 #include "base/str.h"
-#include "engine/seccomp.h"
-#include "engine/seccomp_table.h"
+#include "engine/seccomp/seccomp.h"
+#include "engine/seccomp/table.h"
 #include "unit.h"
 
 /* 0, or the number of the line that went wrong. */

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "engine/tree.h"
+#include "engine/disk/tree.h"
 #include "unit.h"
 
 static int scratch(char dir[64])

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "engine/view_text.h"
+#include "engine/view/text.h"
 #include "unit.h"
 
 static struct cpus some(size_t n, size_t step)

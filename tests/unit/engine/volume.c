@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "engine/volume.h"
+#include "engine/disk/volume.h"
 #include "unit.h"
 
 static const char mountinfo[] = "900 800 0:50 / / rw,nodev - overlay root rw\n"

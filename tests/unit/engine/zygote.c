@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where there is no zygote: who asks is told so at once, and neither a template without Python nor a user's image ever
  * gets one. */
-#include "engine/zygote.h"
+#include "engine/zygote/zygote.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "engine/caps_kept.h"
 #include "engine/engine.h"
 #include "engine/powers.h"
-#include "engine/zygote_impl.h"
+#include "engine/zygote/impl.h"
 #include "unit.h"
 
 #define KEY "0123456789abcdef0123456789abcdef"

@@ -11,7 +11,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
-#include "cli/x509.h"
+#include "cli/host/x509.h"
 #include "http/server.h"
 #include "http/tls.h"
 #include "loop/stream.h"

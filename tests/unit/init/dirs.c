@@ -13,8 +13,8 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "init/dirs.h"
-#include "init/sink.h"
+#include "init/files/dirs.h"
+#include "init/files/sink.h"
 #include "init/users.h"
 #include "unit.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "http/gunzip.h"
-#include "init/gzip.h"
+#include "init/files/gzip.h"
 #include "unit.h"
 
 static void collect(void *user, struct str data)

@@ -5,7 +5,7 @@
 
 #include "base/fd.h"
 #include "http/json.h"
-#include "init/interp_event.h"
+#include "init/interp/event.h"
 #include "unit.h"
 
 static void check_result(const char *bundle, bool is_main, const char *want)

@@ -7,7 +7,7 @@
 
 #include "base/fd.h"
 #include "http/json.h"
-#include "init/interp_runtime.h"
+#include "init/interp/runtime.h"
 #include "unit.h"
 
 static int match(const char *manifest, const char *language, struct runtime *ret)

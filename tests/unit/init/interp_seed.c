@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests to a seed: their bytes and fds, and what its end means. */
-#include "init/interp_seed.h"
+#include "init/interp/seed.h"
 
 #include <errno.h>
 #include <fcntl.h>

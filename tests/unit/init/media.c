@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "init/media.h"
+#include "init/files/media.h"
 #include "unit.h"
 
 static void check_range(const char *range, int want, uint64_t from, uint64_t n)

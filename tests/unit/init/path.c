@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/fd.h"
-#include "init/path.h"
+#include "init/files/path.h"
 #include "unit.h"
 
 static void check_clean(const char *in, const char *want)

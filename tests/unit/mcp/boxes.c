@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "../client/fake.h"
-#include "client/redact.h"
+#include "client/agent/redact.h"
 #include "mcp/boxes.h"
 #include "unit.h"
 

@@ -13,7 +13,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "engine/tree.h"
+#include "engine/disk/tree.h"
 #include "oci/layer.h"
 #include "unit.h"
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "engine/tree.h"
+#include "engine/disk/tree.h"
 #include "oci/pins.h"
 #include "unit.h"
 

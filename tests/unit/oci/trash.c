@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "engine/tree.h"
+#include "engine/disk/tree.h"
 #include "oci/trash.h"
 #include "unit.h"
 

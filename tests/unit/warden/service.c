@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of warden/service: how long a helper that ended waits for its next life. */
-#include "warden/service.h"
+#include "warden/service/service.h"
 #include "unit.h"
 
 #include <stdint.h>

@@ -1,7 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* cli/audit: the verbs of `atoll audit`. */
-#pragma once
-
-struct verb;
-
-int audit_verify(const struct verb *v, int argc, char **argv);

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/host/check_setup: users, our own programs, the template. */
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/inherited.h"
+#include "base/str.h"
+#include "cli/child.h"
+#include "cli/host/check.h"
+#include "cli/paths.h"
+#include "cli/template/template.h"
+
+#define TEMPLATE "base"
+#define TOOLS "tools"
+#define OLD_DAYS 30
+
+/* In a child: to raise a limit for a look would change what later checks see. */
+static int probe_core(void *arg)
+{
+	struct err e = ERR_INIT;
+
+	(void)arg;
+	inherited_reset();
+	return inherited_core(&e);
+}
+
+/* What whoever starts the server hands on to it, and it cannot put right by itself. */
+void check_start(const struct check_host *h, struct check_result *r)
+{
+	struct rlimit core;
+
+	(void)h;
+	if (!check_is_root(r))
+		return;
+	if (child_probe(probe_core, NULL) < 0) {
+		check_found(r, CHECK_FAIL,
+		    "the hard limit of core files is 0 and cannot be raised, and kernel.core_pattern names a program, "
+		    "which "
+		    "would get every crash in a sandbox");
+		check_remedy(r,
+		    "start with 'ulimit -Hc' of 1 or more (sudo: Defaults rlimit_core=default, systemd: LimitCORE=1, "
+		    "Docker: --ulimit "
+		    "core=1), or give CAP_SYS_RESOURCE, or set kernel.core_pattern to 'core'");
+	} else if (inherited_no_new_privs()) {
+		check_found(r, CHECK_WARN,
+		    "no_new_privs is set: a server started from here has sandboxes in which sudo does not work");
+		check_remedy(r,
+		    "systemd: NoNewPrivileges=no; Docker: without no-new-privileges; setpriv: without --no-new-privs");
+	} else {
+		bool zero = getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_max == 0;
+
+		check_found(r, CHECK_OK,
+		    "limits, files, signals and environment are set to the same whoever starts the server%s",
+		    zero ? "; the hard limit of core files is 0 here, which is no hindrance" : "");
+	}
+}
+
+void check_users(const struct check_host *h, struct check_result *r)
+{
+	bool front = getpwnam("atoll") != NULL, egress = getpwnam("atoll-egress") != NULL;
+
+	(void)h;
+	if (front && egress && !getpwnam("atoll-hooks")) {
+		check_found(r, CHECK_WARN, "atoll-hooks is missing: webhooks reach public IPv4 addresses only");
+		check_remedy(r, "adduser --system --group --no-create-home --home /nonexistent atoll-hooks");
+		return;
+	}
+	if (front && egress) {
+		check_found(r, CHECK_OK, "atoll, atoll-egress and atoll-hooks exist");
+		return;
+	}
+	check_found(r, CHECK_FAIL, "%s%s%s missing", front ? "" : "atoll", !front && !egress ? " and " : "",
+	    egress      ? " is"
+		: front ? "atoll-egress is"
+			: "atoll-egress are");
+	check_remedy(r, "%s%s%s", front ? "" : "adduser --system --group --no-create-home --home /nonexistent atoll",
+	    !front && !egress ? "; " : "",
+	    egress ? "" : "adduser --system --group --no-create-home --home /nonexistent atoll-egress");
+}
+
+static void programs_found(struct check_result *r)
+{
+	char names[160] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; i < N_PROGRAMS && n < sizeof names; i++)
+		n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "",
+		    program_name((enum program)i));
+	check_found(r, CHECK_OK, "%s and the recipes of templates are there", names);
+}
+
+void check_programs(const struct check_host *h, struct check_result *r)
+{
+	autopaths struct paths p = { 0 };
+	struct err e = ERR_INIT;
+
+	(void)h;
+	if (paths_find(&p, &e) < 0 || paths_check(&p, &e) < 0) {
+		check_found(r, CHECK_FAIL, "%s", e.text);
+		check_remedy(r, "make build, or make install; ATOLL_TEMPLATES names another directory of templates");
+	} else {
+		programs_found(r);
+	}
+}
+
+/* 1: in the cache, 0: not, negative: cannot be told. */
+static int find_built(const struct check_host *h, const char *name, char key[TEMPLATE_KEY_LEN + 1], struct err *e)
+{
+	autopaths struct paths p = { 0 };
+
+	if (paths_find(&p, e) < 0 || template_key(p.build_script, name, key, e) < 0)
+		return -e->no;
+	return template_cached(h->cache, key);
+}
+
+void check_mmdebstrap(const struct check_host *h, struct check_result *r)
+{
+	char key[TEMPLATE_KEY_LEN + 1];
+	struct err e = ERR_INIT;
+
+	if (child_has_program("mmdebstrap")) {
+		check_found(r, CHECK_OK, "installed");
+		return;
+	}
+	bool built = geteuid() == 0 && find_built(h, TEMPLATE, key, &e) == 1;
+	check_found(r, built ? CHECK_WARN : CHECK_FAIL, "missing: %s",
+	    built ? "the template is built, but could not be rebuilt" : "the template cannot be built");
+	check_remedy(r, "apt-get install mmdebstrap");
+}
+
+/* Days since the line "created=..." of the template's info file, or -1. */
+static int64_t template_age_days(const char *cache, const char *key)
+{
+	autofree char *path = str_fmt("%s/templates/%s/info", cache, key);
+	char text[1024];
+	uint64_t created_us;
+
+	if (!path || file_read(AT_FDCWD, path, text, sizeof(text)) < 0)
+		return -1;
+	struct str rest = str_of(text);
+	while (rest.p) {
+		struct str line = str_cut(&rest, '\n');
+
+		if (!str_starts(line, "created="))
+			continue;
+		str_skip(&line, strlen("created="));
+		if (clock_parse_rfc3339(line, &created_us) < 0)
+			return -1;
+		return ((int64_t)clock_wall_ms() - (int64_t)(created_us / 1000)) / (24 * 3600 * 1000);
+	}
+	return -1;
+}
+
+void check_template(const struct check_host *h, struct check_result *r)
+{
+	char key[TEMPLATE_KEY_LEN + 1];
+	struct err e = ERR_INIT;
+
+	if (!check_is_root(r))
+		return;
+	int rc = find_built(h, TEMPLATE, key, &e);
+	if (rc < 0) {
+		check_found(r, CHECK_WARN, "%s", e.text);
+		return;
+	}
+	if (rc == 0) {
+		check_found(r, CHECK_OK,
+		    "'" TEMPLATE "' is not built yet; the first 'atoll serve' does it in a few minutes");
+		return;
+	}
+	int64_t days = template_age_days(h->cache, key);
+	if (days > OLD_DAYS) {
+		check_found(r, CHECK_WARN, "'" TEMPLATE "' is %lld days old and lacks the security updates since",
+		    (long long)days);
+		check_remedy(r, "stop the server, rm -rf '%s/templates/%s', start it again", h->cache, key);
+	} else {
+		check_found(r, CHECK_OK, "'" TEMPLATE "' is built, %lld day%s old", (long long)days,
+		    days == 1 ? "" : "s");
+	}
+}
+
+/* Nothing but the memory of paused sandboxes depends on it. */
+void check_criu(const struct check_host *h, struct check_result *r)
+{
+	char key[TEMPLATE_KEY_LEN + 1];
+	struct err e = ERR_INIT;
+
+	if (!check_is_root(r))
+		return;
+	int rc = find_built(h, TOOLS, key, &e);
+
+	if (rc > 0) {
+		check_found(r, CHECK_OK, "in '%s/templates/%s'", h->cache, key);
+	} else if (rc < 0) {
+		check_found(r, CHECK_WARN, "%s", e.text);
+	} else {
+		check_found(r, CHECK_WARN, "not there: what paused sandboxes have in memory would not be kept on disk");
+		check_remedy(r,
+		    "start the server where Debian's mirror can be reached, which fetches it; or run "
+		    "'templates/build " TOOLS "'");
+	}
+}

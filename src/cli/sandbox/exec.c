@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* atoll exec: a command in a sandbox that is there. */
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "cli/cli.h"
+#include "cli/sandbox/login.h"
+#include "cli/sandbox/session.h"
+#include "cli/settings.h"
+
+static int run(const struct verb *v, int argc, char **argv)
+{
+	struct settings_opts conn = { NULL };
+	autopairs struct pairs envs = { NULL, 0 };
+	const char *user = NULL, *cwd = NULL;
+	bool no_stdin = false, tty = false;
+	const struct opt opts[] = {
+		SETTINGS_OPTS(&conn),
+		{ "user", 'u', OPT_STR, &user },
+		{ "cwd", 'w', OPT_STR, &cwd },
+		{ "env", 'e', OPT_PAIR, &envs },
+		{ "no-stdin", 'n', OPT_FLAG, &no_stdin },
+		{ "tty", 't', OPT_FLAG, &tty },
+	};
+	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), 2, argc, argv, &n);
+
+	if (rc >= 0)
+		return rc;
+	if (tty && no_stdin)
+		return usage_error(v, "--tty and --no-stdin exclude each other");
+	if (n < 2)
+		return usage_error(v, n == 0 ? "which sandbox, and which command?" : "which command?");
+	autofree const char **words = login_command((const char *const *)argv + 1, (size_t)n - 1);
+	if (!words)
+		return fail("out of memory");
+	const struct atoll_command cmd = {
+		.argv = words,
+		.cwd = cwd,
+		.as_user = user,
+		.envs = envs.v,
+		.n_envs = envs.n,
+		.with_stdin = !no_stdin && !isatty(STDIN_FILENO),
+	};
+	return session_in(&conn, argv[0], &cmd, tty);
+}
+
+const struct verb verb_exec = {
+	.name = "exec",
+	.summary = "Run a command in a sandbox, with its output, input and exit status",
+	.synopsis = "ID [--user NAME] [--cwd DIR] [--env NAME=VALUE]... [--tty | --no-stdin] -- COMMAND [ARGUMENT]...",
+	.help =
+	    "  -u, --user NAME       as whom (default: the template's user)\n"
+	    "  -w, --cwd DIR         where (default: the user's home)\n"
+	    "  -e, --env NAME=VALUE  a variable of the command\n"
+	    "  -t, --tty             on a terminal: yours, with its keys and its size\n"
+	    "  -n, --no-stdin        do not pass standard input on (it is not if it is a terminal)\n\n"
+	    "The command is not a shell's line: use bash -c '...' for that. Ctrl-C ends it (SIGTERM, then SIGKILL);\n"
+	    "on a terminal it gets Ctrl-C like any key, and Enter ~ . ends it.\n"
+	    "A paused sandbox is resumed.\n\n" SETTINGS_HELP,
+	.run = run,
+	.operand = OPERAND_ID,
+};

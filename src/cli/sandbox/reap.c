@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* atoll reap: end the sandboxes that nobody has used for a while. */
+#include "cli/sandbox/reap.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "cli/cli.h"
+#include "cli/format.h"
+#include "cli/settings.h"
+
+bool reap_is_idle(const struct atoll_info *i, uint64_t now, uint64_t idle_s)
+{
+	int64_t s = span_s(i->last_activity_at ? i->last_activity_at : i->started_at, now, false);
+
+	return s >= 0 && (uint64_t)s >= idle_s;
+}
+
+struct job {
+	unsigned idle_s;
+	bool dry_run, paused;
+};
+
+static bool is_meant(const struct job *j, const struct atoll_info *i)
+{
+	return (j->paused || strcmp(i->state, "paused") != 0) && reap_is_idle(i, now_ms(), j->idle_s);
+}
+
+/* Asked again right before: the list may be some time old by then, and somebody may have come back. */
+static int reap_one(struct atoll *a, const struct job *j, const char *id)
+{
+	struct atoll_list *l;
+	struct atoll_error e;
+	int rc = atoll_get_sandbox(a, id, &l, &e);
+
+	if (rc == -ENOENT)
+		return 0;
+	if (rc < 0)
+		return fail("look at '%s': %s", id, e.text);
+	bool meant = is_meant(j, &l->v[0]);
+	atoll_list_free(l);
+	if (!meant)
+		return 0;
+	rc = j->dry_run ? 0 : atoll_kill(a, id, &e);
+	if (rc < 0 && rc != -ENOENT)
+		return fail("kill '%s': %s", id, e.text);
+	if (rc == 0)
+		(void)printf("%s\n", id);
+	return 0;
+}
+
+static int reap(struct atoll *a, const struct job *j)
+{
+	struct atoll_list *l;
+	struct atoll_error e;
+	int rc = 0;
+
+	if (atoll_list_sandboxes(a, &l, &e) < 0)
+		return fail("list sandboxes: %s", e.text);
+	for (size_t i = 0; i < l->n; i++) {
+		if (is_meant(j, &l->v[i]))
+			rc |= reap_one(a, j, l->v[i].id);
+	}
+	atoll_list_free(l);
+	return rc;
+}
+
+static int run(const struct verb *v, int argc, char **argv)
+{
+	struct settings_opts conn = { NULL };
+	struct job j = { .idle_s = 0 };
+	const struct opt opts[] = {
+		SETTINGS_OPTS(&conn),
+		{ "idle", 0, OPT_DURATION, &j.idle_s },
+		{ "dry-run", 'n', OPT_FLAG, &j.dry_run },
+		{ "paused", 0, OPT_FLAG, &j.paused },
+	};
+	autoatoll struct atoll *a = NULL;
+	int n, rc = verb_operands(v, opts, ARRAY_LEN(opts), OPERANDS_NONE, argc, argv, &n);
+
+	if (rc >= 0)
+		return rc;
+	if (j.idle_s == 0)
+		return usage_error(v, "idle for how long? give --idle and a duration above 0, like 1h");
+	if (settings_connect(&conn, &a) != 0)
+		return EXIT_FAILURE;
+	return reap(a, &j);
+}
+
+const struct verb verb_reap = {
+	.name = "reap",
+	.summary = "End the sandboxes that nobody has used for a while",
+	.synopsis = "--idle DURATION [--paused] [--dry-run]",
+	.help = "      --idle DURATION  without a call into it for so long: 90s, 15m, 1h, 2d\n"
+		"      --paused         also those that are paused\n"
+		"  -n, --dry-run        only print which\n\n"
+		"Prints the id of each sandbox that was killed. What runs inside does not count as use; calls "
+		"do.\n\n" SETTINGS_HELP,
+	.run = run,
+};

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* criu: runs CRIU, in a root of its own. */
+#include "engine/ckpt/criu.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "base/fd.h"
+#include "base/str.h"
+#include "engine/caps.h"
+#include "engine/cgroup/cgroup.h"
+#include "engine/core.h"
+#include "engine/dev.h"
+#include "engine/mounts.h"
+#include "engine/proc.h"
+#include "engine/userns.h"
+
+#define PROGRAM "/usr/sbin/criu"
+#define PRELOAD "preload.so"
+#define LOG_MAX 65536
+#define LEARN_LOG "learn.log"
+#define LEARN_MS 30000
+#define FULL_BYTES (16ull << 20)
+
+_Static_assert(ENGINE_VOLUMES_MAX == 8, "each volume has a place");
+
+static const struct {
+	const char *name;
+	bool is_file;
+} places[CRIU_MOUNTS] = {
+	[MOUNT_IMAGE] = { "image" },
+	[MOUNT_FREEZER] = { "freezer" },
+	[MOUNT_ROOT] = { "root" },
+	[MOUNT_DEV] = { "dev" },
+	[MOUNT_INIT] = { "init", .is_file = true },
+	[MOUNT_VIEW] = { "view" },
+	[MOUNT_VOLUME] = { "vol0" },
+	{ "vol1" },
+	{ "vol2" },
+	{ "vol3" },
+	{ "vol4" },
+	{ "vol5" },
+	{ "vol6" },
+	{ "vol7" },
+};
+
+int criu_prepare(int run_dir, struct err *e)
+{
+	autoclose int fd = openat(run_dir, PRELOAD, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+
+	if (fd < 0)
+		return err_sys(e, "make '" PRELOAD "'");
+	int r = fd_write_all(fd, criu_preload, (size_t)(criu_preload_end - criu_preload));
+
+	return r < 0 ? err_set(e, -r, "write '" PRELOAD "': %s", strerror(-r)) : 0;
+}
+
+/* Its /tmp, with a place for each mount. */
+static int make_tmp(struct criu *c, struct err *e)
+{
+	static const struct mount_opt opts[] = { { "source", "tmp" }, { "mode", "755" }, { "size", "16m" } };
+
+	if (mount_new("tmpfs", opts, ARRAY_LEN(opts), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &c->tmp, e) < 0)
+		return -e->no;
+	for (size_t i = 0; i < CRIU_MOUNTS; i++) {
+		autoclose int file = -1;
+
+		if (places[i].is_file)
+			file = openat(c->tmp, places[i].name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+		if (places[i].is_file ? file < 0 : mkdirat(c->tmp, places[i].name, 0755) < 0)
+			return err_sys(e, "make '%s'", places[i].name);
+	}
+	return 0;
+}
+
+int criu_open(struct criu *c, int tools_dir, int run_dir, int image_dir, bool read_only, struct err *e)
+{
+	c->image = image_dir;
+	if (mount_clone(tools_dir, "", MOUNT_ATTR_RDONLY, &c->tools, e) < 0 ||
+	    mount_clone(run_dir, "", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &c->run, e) < 0 ||
+	    dev_make(0, &c->dev, e) < 0)
+		return -e->no;
+	if (image_dir >= 0 &&
+	    mount_clone(image_dir, "", read_only ? MOUNT_ATTR_RDONLY : 0, &c->mounts[MOUNT_IMAGE], e) < 0)
+		return -e->no;
+	c->argv[c->n_args++] = PROGRAM;
+	return make_tmp(c, e);
+}
+
+void criu_arg(struct criu *c, const char *arg)
+{
+	if (c->n_args < CRIU_ARGS_MAX - 1)
+		c->argv[c->n_args++] = arg;
+}
+
+void criu_close(struct criu *c)
+{
+	for (size_t i = 0; i < CRIU_MOUNTS; i++)
+		fd_close(c->mounts[i]);
+	fd_close(c->image);
+	fd_close(c->inherit);
+	fd_close(c->tools);
+	fd_close(c->dev);
+	fd_close(c->tmp);
+	fd_close(c->run);
+	fd_close(c->pidfd);
+	*c = CRIU_NONE;
+}
+
+/* --- in the child ------------------------------------------------------------------------------------------- */
+
+static int put(int root, const char *path, int mount_fd, struct err *e)
+{
+	autoclose int at = -1;
+
+	return mount_target(root, path, &at, e) < 0 ? -e->no : mount_put(mount_fd, at, "", e);
+}
+
+static int put_new(int root, const char *path, const char *type, const struct mount_opt *opt, struct err *e)
+{
+	autoclose int fd = -1;
+
+	return mount_new(type, opt, opt ? 1 : 0, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, &fd, e) < 0
+	    ? -e->no
+	    : put(root, path, fd, e);
+}
+
+static int cover_ids(const struct criu *c, struct err *e)
+{
+	autoclose int file = -1;
+
+	return mount_clone(c->tmp, CRIU_IDS, MOUNT_ATTR_RDONLY, &file, e) < 0
+	    ? -e->no
+	    : put(c->mounts[MOUNT_IMAGE], c->ids, file, e);
+}
+
+/* proc and sys whole: a sandbox that is restored mounts its own, and the kernel allows that only to who already sees
+ * one. In proc each process that is restored finds those that it may trace, so none of a sandbox finds one of the
+ * host. */
+static int enter_root(const struct criu *c, struct err *e)
+{
+	static const struct mount_opt traceable = { "hidepid", "ptraceable" };
+
+	if (mount_put(c->tools, AT_FDCWD, c->stage, e) < 0 ||
+	    put_new(c->tools, "proc", "proc", c->restores ? &traceable : NULL, e) < 0 ||
+	    put_new(c->tools, "sys", "sysfs", NULL, e) < 0)
+		return -e->no;
+	if (put(c->tools, "dev", c->dev, e) < 0 || put_new(c->tools, "dev/pts", "devpts", NULL, e) < 0 ||
+	    put(c->tools, "run", c->run, e) < 0 || put(c->tools, "tmp", c->tmp, e) < 0)
+		return -e->no;
+	for (size_t i = 0; i < CRIU_MOUNTS; i++) {
+		if (c->mounts[i] >= 0 && put(c->tmp, places[i].name, c->mounts[i], e) < 0)
+			return -e->no;
+	}
+	if (c->ids[0] && cover_ids(c, e) < 0)
+		return -e->no;
+	return mount_pivot(c->tools, e);
+}
+
+static int quiet_streams(struct err *e)
+{
+	autoclose int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int i = 0; i < 3; i++) {
+		if (null < 0 || dup2(null, i) < 0)
+			return err_sys(e, "open /dev/null");
+	}
+	return 0;
+}
+
+/* Everything up to the exec; returns only when that failed. */
+static int become(const struct criu *c, struct err *e)
+{
+	/* gzip works on what is in /dev/shm, while all of the sandbox waits. */
+	char owner[32];
+	char *envp[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "GZIP=-1", "LD_PRELOAD=/run/" PRELOAD, owner,
+		c->restores ? "ATOLL_GUARD=1" : NULL, NULL };
+
+	if (c->seat && cgroup_sit(c->seat, 0, e) < 0)
+		return -e->no;
+	if (c->own_core)
+		core_own();
+	/* What is restored is left in the cgroups and the cgroup namespace that CRIU is in. */
+	if (unshare(CLONE_NEWNS | (c->seat ? CLONE_NEWCGROUP : 0)) < 0)
+		return err_sys(e, "make namespaces");
+	if (mount_make_private(e) < 0 || enter_root(c, e) < 0 || quiet_streams(e) < 0)
+		return -e->no;
+	if (caps_keep_across_uids(e) < 0)
+		return -e->no;
+	(void)snprintf(owner, sizeof owner, "ATOLL_OWNER=%u", c->owner);
+	(void)setsid();
+	(void)umask(022); /* those who are restored read their part of the image, as who they are */
+	(void)syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
+	if (c->inherit >= 0 && fcntl(c->inherit, F_SETFD, 0) < 0)
+		return err_sys(e, "keep a file for criu");
+	(void)execve(PROGRAM, (char *const *)c->argv, envp);
+	return err_sys(e, "run criu");
+}
+
+/* --- in the caller ------------------------------------------------------------------------------------------ */
+
+/* A failure before the exec comes back over a socket that the exec closes. */
+int criu_spawn(struct criu *c, struct err *e)
+{
+	int sock[2];
+	struct err why = ERR_INIT;
+
+	c->argv[c->n_args] = NULL;
+	if (pipe2(sock, O_CLOEXEC) < 0)
+		return err_sys(e, "make a pipe");
+	c->pid = userns_fork(0, c->seat ? c->seat->into_fd : -1, &c->pidfd);
+	if (c->pid == 0) {
+		(void)become(c, &why);
+		(void)fd_write_all(sock[1], &why, sizeof why);
+		_exit(1);
+	}
+	close(sock[1]);
+	int r = c->pid < 0 ? err_set(e, -c->pid, "fork: %s", strerror(-c->pid)) : 0;
+
+	if (r == 0 && fd_read_all(sock[0], &why, sizeof why) == 0) {
+		*e = why;
+		(void)waitpid(c->pid, NULL, 0);
+		c->pid = -1;
+		r = err_wrap(e, "start criu");
+	}
+	close(sock[0]);
+	return r;
+}
+
+/* Known to be harmless: it wants a higher limit for itself, and to know about tun devices and 32-bit programs, and goes
+ * on without. */
+static bool is_noise(struct str line)
+{
+	static const char *const known[] = { "RLIMIT_NOFILE for self", "Unable to create tun", "ia32 mmap() failed" };
+
+	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+		if (memmem(line.p, line.n, known[i], strlen(known[i])))
+			return true;
+	}
+	return false;
+}
+
+void criu_reason(const char *log, char *ret, size_t size)
+{
+	struct str text = str_of(log);
+
+	while (text.p) {
+		struct str line = str_cut(&text, '\n');
+		const char *at = memmem(line.p, line.n, "Error (", 7);
+		const char *colon = at ? memmem(at, line.n - (size_t)(at - line.p), "): ", 3) : NULL;
+
+		if (!colon || is_noise(line))
+			continue;
+		struct str why = { colon + 3, line.n - (size_t)(colon + 3 - line.p) };
+
+		if (why.n >= size)
+			why.n = size - 1;
+		(void)str_copy(ret, size, why);
+		return;
+	}
+	(void)str_copy(ret, size, STR_LIT("its log says nothing"));
+}
+
+/* With a full disk there is no log either. */
+static bool disk_is_full(int image)
+{
+	struct statvfs fs;
+
+	return fstatvfs(image, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < FULL_BYTES;
+}
+
+static void explain(const struct criu *c, struct err *e)
+{
+	autofree char *log = malloc(LOG_MAX + 1);
+	autoclose int fd = openat(c->tmp, c->log, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	ssize_t n = log && fd >= 0 ? read(fd, log, LOG_MAX) : -1;
+	char why[160];
+
+	if (log)
+		log[n > 0 ? n : 0] = '\0';
+	criu_reason(log ? log : "", why, sizeof why);
+	if (disk_is_full(c->image))
+		(void)err_set(e, ENOSPC, "criu: the pool is full");
+	else if (str_starts(str_of(why), "Can't read pages data"))
+		(void)err_set(e, EIO,
+		    "its memory cannot be read from disk, the pool is damaged there (see the kernel's log); 'atoll "
+		    "resume --boot ID' boots it on its files");
+	else if (str_starts(str_of(why), "Timeout reached")) /* vfork(): it waits for a child that is stopped already */
+		(void)err_set(e, EAGAIN, "criu: one of its processes could not be stopped; try again");
+	else
+		(void)err_set(e, EIO, "criu: %s", why);
+}
+
+int criu_wait(struct criu *c, int timeout_ms, struct err *e)
+{
+	int status = 0;
+
+	if (proc_wait_gone(c->pidfd, timeout_ms) < 0) {
+		(void)kill(c->pid, SIGKILL);
+		(void)err_set(e, ETIMEDOUT, "criu takes more than %d s", timeout_ms / 1000);
+	}
+	while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	c->pid = -1;
+	if (e->no == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
+		explain(c, e);
+	return -e->no;
+}
+
+/* A question that costs nothing by itself; what comes before any is what is wanted. */
+int criu_learn(int tools_dir, int run_dir, const char *stage, struct err *e)
+{
+	static const char *const arguments[] = { "check", "--feature", "clone3_set_tid", "--work-dir", "/tmp",
+		"--log-file", LEARN_LOG, "-v1" };
+	struct criu c = CRIU_NONE;
+	int r = criu_open(&c, tools_dir, run_dir, -1, true, e);
+
+	c.stage = stage;
+	c.log = LEARN_LOG;
+	for (size_t i = 0; i < ARRAY_LEN(arguments); i++)
+		criu_arg(&c, arguments[i]);
+	if (r >= 0)
+		r = criu_spawn(&c, e);
+	if (r >= 0)
+		r = criu_wait(&c, LEARN_MS, e);
+	criu_close(&c);
+	return r;
+}

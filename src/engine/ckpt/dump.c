@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dump: writes the memory of a frozen sandbox to disk, in a child of atoll-ckpt.
+ *
+ * CRIU thaws the cgroup once it has stopped every process by itself, and freezes it again before it lets go of them: to
+ * the sandbox it is as if it had been frozen all the time. Should CRIU fail or die, we freeze it again ourselves. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "engine/cgroup/cgroup.h"
+#include "engine/ckpt/ckpt.h"
+#include "engine/ckpt/criu.h"
+#include "engine/ckpt/image.h"
+#include "engine/disk/storage.h"
+#include "engine/disk/volume.h"
+#include "engine/mounts.h"
+#include "engine/ns.h"
+#include "engine/proc.h"
+#include "engine/userns.h"
+#include "engine/zygote/base.h"
+
+#define LOOK_MS 250
+#define TIMEOUT_MS 600000 /* an unfinished one cannot be stopped without harm, so this is long */
+#define LOG "dump.log"
+#define SMALL_BYTES (64ull << 20) /* for all that is not memory */
+
+/* What every sandbox is dumped with:
+ *	cgroups		are made anew by us
+ *	network		its set-up too; connections are kept where the other end is in the sandbox as well, and the
+ *			rest is reset
+ *	ghosts		files that are open but have no name any more go into the image, up to this size each
+ *	externals	the mounts that the host makes: given again by name when it is restored */
+static const char *const arguments[] = {
+	"dump",
+	"--images-dir",
+	CRIU_IMAGE,
+	"--work-dir",
+	"/tmp",
+	"--log-file",
+	LOG,
+	"-v1",
+	"--leave-running",
+	"--freeze-cgroup",
+	CRIU_FREEZER,
+	"--manage-cgroups=ignore",
+	"--network-lock",
+	"skip",
+	"--empty-ns",
+	"net",
+	"--tcp-established",
+	"--file-locks",
+	"--link-remap",
+	"--ghost-limit",
+	"256M",
+	"--external",
+	"mnt[/dev]:dev",
+	"--external",
+	"mnt[/dev/.atoll/init]:init",
+	"--external",
+	"mnt[/dev/.atoll/view]:view",
+	"--tree",
+};
+
+struct dump {
+	struct engine *en;
+	const struct engine_record *r;
+	struct criu criu;
+	struct base_found base;
+	char pid[16];
+	char volumes[ENGINE_VOLUMES_MAX][VOLUME_DUMP_SIZE]; /* arguments */
+	bool released;
+	int lock;           /* nobody else may thaw it */
+	uint64_t own_bytes; /* of its memory are on its own account */
+};
+
+/* Its pid 1 has no memory any more: it was killed. */
+static bool is_dying(const struct dump *d)
+{
+	char path[40], to[16];
+
+	(void)snprintf(path, sizeof path, "/proc/%s/exe", d->pid);
+	return readlink(path, to, sizeof to) < 0 && errno == ENOENT;
+}
+
+/* A sandbox that is killed meanwhile cannot go: its pid 1 waits for all others, of which CRIU has the dead, and CRIU
+ * waits for pid 1. Nothing is lost by an end of CRIU then, nor at any other time by looking. */
+static void give_up_if_killed(struct dump *d)
+{
+	for (int left = TIMEOUT_MS; left > 0 && proc_wait_gone(d->criu.pidfd, LOOK_MS) < 0; left -= LOOK_MS) {
+		if (!is_dying(d))
+			continue;
+		if (proc_wait_gone(d->criu.pidfd, LOOK_MS) < 0) /* it may have noticed by itself */
+			(void)kill(d->criu.pid, SIGKILL);
+		return;
+	}
+}
+
+/* Volumes are not of the sandbox: when it is restored, they are given again, as they are by then. */
+static int add_volumes(struct dump *d, struct err *e)
+{
+	autofree char *mountinfo = NULL;
+
+	if (d->r->spec.n_volumes > 0 && volume_mounts_read(d->r->pid, &mountinfo, e) < 0)
+		return -e->no;
+	for (uint32_t i = 0; i < d->r->spec.n_volumes; i++) {
+		if (volume_mounts_arg(mountinfo, &d->r->spec, i, d->volumes[i], e) < 0)
+			return -e->no;
+		criu_arg(&d->criu, "--external");
+		criu_arg(&d->criu, d->volumes[i]);
+	}
+	return 0;
+}
+
+static int run_criu(struct dump *d, int image, struct err *e)
+{
+	autoclose int freezer = -1;
+	struct criu *c = &d->criu;
+
+	if (cgroup_freezer(d->en->cgroups, d->r->spec.id, &freezer, e) < 0 ||
+	    userns_owner(d->r->pid, &c->owner, e) < 0 || base_find(d->en->bases_fd, freezer, &d->base, e) < 0)
+		return -e->no;
+	if (criu_open(c, d->en->tools_fd, d->en->criu_run_fd, image, false, e) < 0 ||
+	    mount_clone(freezer, "", 0, &c->mounts[MOUNT_FREEZER], e) < 0)
+		return -e->no;
+	c->stage = d->en->stage_dir;
+	c->log = LOG;
+	for (size_t i = 0; i < ARRAY_LEN(arguments); i++)
+		criu_arg(c, arguments[i]);
+	(void)snprintf(d->pid, sizeof d->pid, "%d", d->r->pid);
+	criu_arg(c, d->pid);
+	if (add_volumes(d, e) < 0)
+		return -e->no;
+	if (d->base.fd >= 0) { /* its pages are in no image: see engine/zygote/base.h */
+		criu_arg(c, "--external");
+		criu_arg(c, d->base.label);
+	}
+	if (criu_spawn(c, e) < 0)
+		return -e->no;
+	give_up_if_killed(d);
+	if (criu_wait(c, TIMEOUT_MS, e) < 0)
+		return -e->no;
+	base_save_use(image, freezer, &d->base);
+	return 0;
+}
+
+/* An image is about as large as the memory in use, of which pages that are shared within the sandbox count twice. What
+ * it shares with a warm interpreter is not its own, and not in its image. */
+int dump_room(struct engine *en, const struct engine_record *r, uint64_t *ret_bytes, struct err *e)
+{
+	struct cgroup_usage us;
+
+	if (cgroup_usage(en->cgroups, r->spec.id, &us, e) < 0)
+		return -e->no;
+	*ret_bytes = us.mem_bytes + us.mem_bytes / 2 + SMALL_BYTES;
+	return 0;
+}
+
+static int own_memory(struct dump *d, struct err *e)
+{
+	struct cgroup_usage us;
+
+	if (cgroup_usage(d->en->cgroups, d->r->spec.id, &us, e) < 0)
+		return -e->no;
+	d->own_bytes = us.mem_bytes > us.mem_cache_bytes ? us.mem_bytes - us.mem_cache_bytes : 0;
+	return 0;
+}
+
+static int keep_dev(const struct dump *d, int image, struct err *e)
+{
+	char path[32];
+	struct statfs fs;
+	autoclose int at = -1, dev = -1;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/root", d->r->pid);
+	autoclose int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (root < 0)
+		return err_sys(e, "open its root");
+	if (mount_target(root, "dev", &at, e) < 0)
+		return -e->no;
+	dev = openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dev < 0 || fstatfs(dev, &fs) < 0)
+		return err_sys(e, "open its /dev");
+	if (fs.f_type != TMPFS_MAGIC)
+		return err_set(e, EBADMSG, "its /dev is not ours");
+	return image_save_dev(image, dev, e);
+}
+
+static int keep_init(const struct dump *d, int image, struct err *e)
+{
+	char path[32];
+
+	(void)snprintf(path, sizeof path, "/proc/%d/exe", d->r->pid);
+	autoclose int fd = open(path, O_PATH | O_CLOEXEC); /* what it runs, whatever we would start today */
+
+	return fd < 0 ? err_sys(e, "open its program") : image_save_init(image, fd, e);
+}
+
+/* Frozen again, whatever became of CRIU, and ours no more. */
+static int release(struct dump *d, int sock, struct err *e)
+{
+	struct ckpt_report rp;
+	struct err why = ERR_INIT;
+
+	criu_close(&d->criu);
+	if (d->released)
+		return 0;
+	d->released = true;
+	int r = cgroup_freeze(d->en->cgroups, d->r->spec.id, true, &why);
+
+	fd_close(d->lock);
+	d->lock = -1;
+	if (r < 0 && why.no != EAGAIN)
+		return err_set(e, why.no, "%s", why.text);
+	memset(&rp, 0, sizeof rp);
+	rp.how = CKPT_RELEASED;
+	(void)fd_send(sock, &rp, sizeof rp, NULL, 0); /* nobody there any more: no matter */
+	return 0;
+}
+
+static int dump_all(struct dump *d, int image, bool brief, int sock, struct engine_image *ret, struct err *e)
+{
+	uint64_t began = clock_mono_us();
+	int dup_image = fcntl(image, F_DUPFD_CLOEXEC, 3);
+
+	if (dup_image < 0)
+		return err_sys(e, "open the image");
+	if (own_memory(d, e) < 0) {
+		fd_close(dup_image);
+		return -e->no;
+	}
+	if (run_criu(d, dup_image, e) < 0)
+		return -e->no;
+	ret->dump_us = clock_mono_us() - began;
+	if (keep_dev(d, image, e) < 0 || keep_init(d, image, e) < 0 || base_save(image, &d->base, e) < 0 ||
+	    release(d, sock, e) < 0 || image_sync(image, !brief, &ret->bytes, e) < 0)
+		return -e->no;
+	ret->total_us = clock_mono_us() - began;
+	uint64_t shared = ret->bytes > d->own_bytes ? ret->bytes - d->own_bytes : 0;
+
+	return image_write_record(image, !brief, d->en->cfg.instance, d->r->extra_bytes + shared, &d->r->spec, e);
+}
+
+/* It may be another's by now: who asked for this can have died, and whoever came after thawed it. */
+static int lock_sandbox(struct dump *d, struct err *e)
+{
+	const char *id = d->r->spec.id;
+
+	if (storage_lock(d->en->storage, id, &d->lock, e) == 0 && cgroup_is_frozen(d->en->cgroups, id))
+		return 0;
+	d->released = true;
+	return e->no ? -e->no : err_set(e, EBUSY, "it is not frozen any more");
+}
+
+int dump_run(struct engine *en, const struct engine_record *r, const char *name, bool brief, int sock,
+    struct engine_image *ret, struct err *e)
+{
+	struct dump d = { .en = en, .r = r, .criu = CRIU_NONE, .base = BASE_NONE, .lock = -1 };
+	autoclose int image = -1;
+	struct err ignored = ERR_INIT;
+
+	int made = storage_keep_memory(en->storage, name, &image, e);
+
+	if (made == -EEXIST) { /* the last warden did not live to hear of it */
+		*e = ERR_INIT;
+		return image_sync(image, true, &ret->bytes, e);
+	}
+	if (made < 0)
+		return -e->no;
+	int result = lock_sandbox(&d, e);
+
+	if (result == 0)
+		result = dump_all(&d, image, brief, sock, ret, e);
+	if (release(&d, sock, result < 0 ? &ignored : e) < 0)
+		result = result < 0 ? result : -e->no;
+	fd_close(d.base.fd);
+	if (result < 0)
+		(void)storage_forget_memory(en->storage, name, &ignored);
+	return result < 0 ? err_wrap(e, "write the memory of sandbox '%s'", r->spec.id) : 0;
+}

@@ -1,0 +1,613 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* restore: brings a sandbox back to life from its image, in a child of atoll-ckpt.
+ *
+ *	R0	the child of atoll-ckpt: the parent of what is restored for the rest of its life, for whoever restores
+ *		it ends;
+ *		a sandbox below no template's namespaces has no holder to do that
+ *	R1	makes what the host makes (cgroups, disk, root, /dev), runs CRIU, sets up the network when CRIU has
+ *		made the namespace,
+ *		reports
+ *	CRIU	makes the namespaces and the processes, then ends
+ *
+ * The user namespace is made by CRIU, below the host's own and not below that of the template: CRIU needs power that
+ *nobody in there has. It is owned by the slot's own uid all the same, which the kernel's per-user limits count. */
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "engine/cgroup/cgroup.h"
+#include "engine/ckpt/ckpt.h"
+#include "engine/ckpt/criu.h"
+#include "engine/ckpt/image.h"
+#include "engine/ckpt/inside.h"
+#include "engine/dev.h"
+#include "engine/disk/overlay.h"
+#include "engine/disk/storage.h"
+#include "engine/disk/volume.h"
+#include "engine/holder.h"
+#include "engine/limits.h"
+#include "engine/mounts.h"
+#include "engine/net/ct.h"
+#include "engine/net/link.h"
+#include "engine/net/nft.h"
+#include "engine/ns.h"
+#include "engine/powers.h"
+#include "engine/slot.h"
+#include "engine/userns.h"
+#include "engine/zygote/base.h"
+
+#define TIMEOUT_MS 120000
+#define UNDO_TRIES 500
+#define LOG "restore.log"
+#define ASK "ask"
+#define ANSWER "answer"
+
+static const char *const arguments[] = {
+	"restore",
+	"--images-dir",
+	CRIU_IMAGE,
+	"--work-dir",
+	"/tmp",
+	"--log-file",
+	LOG,
+	"-v1",
+	"--restore-detached",
+	"--manage-cgroups=ignore",
+	"--empty-ns",
+	"net",
+	"--tcp-established",
+	"--file-locks",
+	"--link-remap",
+	"--root",
+	CRIU_ROOT,
+	"--external",
+	"mnt[dev]:" CRIU_DEV,
+	"--external",
+	"mnt[init]:" CRIU_INIT,
+	"--external",
+	"mnt[view]:" CRIU_VIEW,
+	"--action-script",
+	CRIU_HOOK,
+};
+
+#define MAKE_NETWORK "setup-namespaces"
+#define LOOK "pre-resume"
+
+/* Run by CRIU at each stage. At the first of these the new network is there, and nothing has been put into it yet; at
+ * the second, all processes are what they were and none of them runs. */
+static const char webhook[] = "#!/bin/sh\n"
+			      "case $CRTOOLS_SCRIPT_ACTION in " MAKE_NETWORK " | " LOOK ") ;; *) exit 0 ;; esac\n"
+			      "echo \"$CRTOOLS_SCRIPT_ACTION $CRTOOLS_INIT_PID\" >/tmp/" ASK
+			      " && read -r answer </tmp/" ANSWER " && [ \"$answer\" = ok ]\n";
+
+struct restore {
+	struct engine *en;
+	const struct engine_spec *spec;
+	struct slot slot, was; /* where it is now, where it was */
+	struct image_record record;
+	struct cgroup_seat seat;
+	struct criu criu;
+	char volumes[ENGINE_VOLUMES_MAX][96]; /* arguments */
+	int template_fd, own_fd, dev_fd, ask, answer;
+	char inherit[BASE_LABEL_SIZE + 16]; /* another */
+	bool looked;                        /* all that it has is its own */
+	bool cold;                          /* nobody has used its base since the pool was mounted */
+	pid_t pid;
+	int pidfd;
+};
+
+/* --- what the host makes ------------------------------------------------------------------------------------ */
+
+static int write_ids(const struct restore *rs, struct err *e)
+{
+	unsigned char bytes[64];
+	size_t n = image_encode_ids(rs->slot.root, SLOT_UIDS, bytes);
+	autoclose int fd = openat(rs->criu.tmp, CRIU_IDS, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+
+	return fd < 0 || write(fd, bytes, n) != (ssize_t)n ? err_sys(e, "write its ids") : 0;
+}
+
+/* What CRIU is going to wait for is fetched while cgroups, disk and mounts are made. Asking for that takes some time by
+ * itself, hence the child; whoever becomes its parent reaps it. */
+static void read_ahead(const struct restore *rs)
+{
+	if (fork() != 0)
+		return;
+	image_read_ahead(rs->criu.image);
+	if (rs->cold)
+		base_fetch_use(rs->criu.image, rs->criu.inherit);
+	_exit(0);
+}
+
+static int open_base(struct restore *rs, struct err *e)
+{
+	struct base_found b;
+
+	if (base_open(rs->en->bases_fd, rs->criu.image, &b, e) < 0)
+		return -e->no;
+	rs->criu.inherit = b.fd;
+	rs->cold = b.cold;
+	read_ahead(rs);
+	(void)snprintf(rs->inherit, sizeof rs->inherit, "fd[%d]:%s", b.fd, b.label);
+	return 0;
+}
+
+static int open_image(struct restore *rs, struct err *e)
+{
+	autoclose int image = -1;
+
+	if (storage_kept_memory(rs->en->storage, rs->spec->from, &image, e) < 0 ||
+	    image_read_record(image, &rs->record, e) < 0)
+		return -e->no;
+	if (strcmp(rs->record.spec.template_key, rs->spec->template_key) != 0)
+		return err_set(e, EINVAL, "the image is of another template");
+	slot_fill(rs->record.instance, rs->record.spec.slot, &rs->was);
+	if (image_ids_file(image, rs->criu.ids, e) < 0 ||
+	    criu_open(&rs->criu, rs->en->tools_fd, rs->en->criu_run_fd, take_fd(&image), true, e) < 0)
+		return -e->no;
+	return write_ids(rs, e) < 0 ? -e->no : open_base(rs, e);
+}
+
+static int clone_template(struct restore *rs, struct err *e)
+{
+	char path[ENGINE_KEY_SIZE + 16];
+
+	(void)snprintf(path, sizeof path, "%s/rootfs", rs->spec->template_key);
+	autoclose int fd = openat(rs->en->templates_fd, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_sys(e, "open template '%s'", rs->spec->template_key);
+	return mount_clone(fd, "", MOUNT_ATTR_RDONLY, &rs->template_fd, e);
+}
+
+/* The program in use today if it is the same, whose pages all share; else a copy of that of the image, in memory as
+ * well, since no sandbox shall hold a file of the kept image. */
+static int clone_init(struct restore *rs, struct err *e)
+{
+	unsigned attr = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+	autoclose int its = -1, copy = -1;
+	bool same = false;
+
+	if (image_open_init(rs->criu.image, rs->en->init_fd, &same, &its, e) < 0)
+		return -e->no;
+	if (!same && image_copy_init(its, rs->en->private_fd, &copy, e) < 0)
+		return -e->no;
+	return mount_clone(same ? rs->en->init_fd : copy, "", attr, &rs->criu.mounts[MOUNT_INIT], e);
+}
+
+static int make_dev(struct restore *rs, struct err *e)
+{
+	int *at = &rs->criu.mounts[MOUNT_DEV];
+
+	if (dev_make(rs->slot.root, at, e) < 0 ||
+	    image_load_dev(rs->criu.image, *at, rs->was.root, rs->slot.root, e) < 0)
+		return -e->no;
+	rs->dev_fd = fcntl(*at, F_DUPFD_CLOEXEC, 3);
+	return rs->dev_fd < 0 ? err_sys(e, "keep /dev") : 0;
+}
+
+static int make_root(struct restore *rs, struct err *e)
+{
+	autoclose int userns = -1;
+
+	/* The ids of a mount are copied from the namespace that it is mapped with, so any with the same map will do. */
+	if (userns_for_map(rs->slot.root, SLOT_UIDS, &userns, e) < 0 ||
+	    volume_mounts_map(&rs->criu.mounts[MOUNT_VOLUME], rs->spec->n_volumes, userns, e) < 0)
+		return -e->no;
+	struct overlay_spec sp = {
+		.template_fd = rs->template_fd,
+		.own_fd = rs->own_fd,
+		.userns_fd = userns,
+		.root = rs->slot.root,
+		.stage = rs->en->stage_dir,
+	};
+
+	return overlay_make(&sp, &rs->criu.mounts[MOUNT_ROOT], e);
+}
+
+/* Links in them are followed again when it runs: see let_follow(). */
+static int clone_volumes(struct restore *rs, struct err *e)
+{
+	int *fds = &rs->criu.mounts[MOUNT_VOLUME];
+
+	if (volume_mounts_clone(rs->en, rs->spec, fds, e) < 0)
+		return -e->no;
+	for (uint32_t i = 0; i < rs->spec->n_volumes; i++) {
+		if (mount_change(fds[i], 0, MOUNT_ATTR_NOSYMFOLLOW, 0, e) < 0)
+			return -e->no;
+	}
+	return 0;
+}
+
+static int make_parts(struct restore *rs, struct err *e)
+{
+	const struct engine_limits *l = &rs->spec->limits;
+	struct engine *en = rs->en;
+	autoclose int own = -1;
+
+	if (open_image(rs, e) < 0 || clone_template(rs, e) < 0)
+		return -e->no;
+	struct cgroup_limits lim = ns_cgroup_limits(en, rs->spec->slot, l, rs->record.extra_bytes);
+
+	view_set(&en->view, rs->spec, l, rs->record.extra_bytes, 0);
+	if (ns_cap_egress(en, rs->spec, l, false, e) < 0)
+		return -e->no;
+	if (cgroup_make(en->cgroups, rs->spec->id, &lim, e) < 0 ||
+	    cgroup_seat_open(en->cgroups, rs->spec->id, &rs->seat, e) < 0)
+		return -e->no;
+	if (storage_make_from(en->storage, rs->spec->from, rs->spec->id, l->disk_bytes, &own, e) < 0 ||
+	    mount_clone(own, "", 0, &rs->own_fd, e) < 0 || clone_init(rs, e) < 0 || make_dev(rs, e) < 0 ||
+	    clone_volumes(rs, e) < 0 || view_clone(&en->view, rs->spec->slot, &rs->criu.mounts[MOUNT_VIEW], e) < 0)
+		return -e->no;
+	if (unshare(CLONE_NEWNS) < 0) /* for the layers of the root; it goes with this process */
+		return err_sys(e, "make a mount namespace");
+	return make_root(rs, e);
+}
+
+/* --- the network -------------------------------------------------------------------------------------------- */
+
+static int make_hook(struct restore *rs, struct err *e)
+{
+	int tmp = rs->criu.tmp;
+	autoclose int fd = openat(tmp, "hook", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
+
+	if (fd < 0 || fd_write_all(fd, webhook, sizeof webhook - 1) < 0 || mkfifoat(tmp, ASK, 0600) < 0 ||
+	    mkfifoat(tmp, ANSWER, 0600) < 0)
+		return err_sys(e, "make the script of criu");
+	/* For reading and writing, so that neither end waits for the other to open it. */
+	rs->ask = openat(tmp, ASK, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	rs->answer = openat(tmp, ANSWER, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	return rs->ask < 0 || rs->answer < 0 ? err_sys(e, "open the pipes of criu") : 0;
+}
+
+/* Which process has been made; its network is still empty. */
+static int meet(struct restore *rs, struct str number, struct err *e)
+{
+	uint64_t pid;
+
+	if (rs->pidfd >= 0 || str_to_u64(number, INT32_MAX, &pid) < 0)
+		return err_set(e, EBADMSG, "criu tells no process");
+	rs->pid = (pid_t)pid;
+	rs->pidfd = (int)syscall(SYS_pidfd_open, rs->pid, 0);
+	return rs->pidfd < 0 ? err_sys(e, "find the restored process") : 0;
+}
+
+static int set_inside(const struct restore *rs, int netns, struct err *e)
+{
+	if (setns(netns, CLONE_NEWNET) < 0)
+		return err_sys(e, "join the new network");
+	if (link_inside(&rs->slot, e) < 0)
+		return -e->no;
+	/* Sockets may be bound to the address that it had; there it leads nowhere. */
+	if (rs->was.ip != rs->slot.ip && link_gateway_add(rs->was.ip, e) < 0)
+		return -e->no;
+	return link_sysctls(rs->slot.root, SLOT_UIDS, e);
+}
+
+/* fn in a child, which joins a namespace of the sandbox for it. */
+static int in_child(const struct restore *rs, int (*fn)(const struct restore *rs, int ns, struct err *e), int ns,
+    struct err *e)
+{
+	int pipes[2];
+	struct err why = ERR_INIT;
+
+	if (pipe2(pipes, O_CLOEXEC) < 0)
+		return err_sys(e, "make a pipe");
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)fn(rs, ns, &why);
+		_exit(fd_write_all(pipes[1], &why, sizeof why) < 0);
+	}
+	close(pipes[1]);
+	if (pid < 0)
+		(void)err_sys(e, "fork");
+	else if (fd_read_all(pipes[0], &why, sizeof why) < 0)
+		(void)err_set(e, EPIPE, "a child ended early");
+	else
+		*e = why;
+	close(pipes[0]);
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return -e->no;
+}
+
+static int make_network(struct restore *rs, struct err *e)
+{
+	char path[48];
+
+	(void)snprintf(path, sizeof path, "/proc/%d/ns/net", rs->pid);
+	autoclose int netns = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (netns < 0)
+		return err_sys(e, "open the new network");
+	if (rs->spec->no_internet && nft_silence(rs->en->nft_fd, rs->slot.instance, rs->slot.k, true, e) < 0)
+		return -e->no;
+	if (ct_forget(rs->slot.ip, e) < 0 || link_make(&rs->slot, netns, rs->en->mtu, e) < 0)
+		return -e->no;
+	return in_child(rs, set_inside, netns, e) < 0 ? err_wrap(e, "set up the network") : 0;
+}
+
+/* --- before it runs ----------------------------------------------------------------------------------------- */
+
+/* No path is resolved: it begins at the top of the sandbox's mounts, which is all of them. */
+static int let_follow_here(const struct restore *rs, int mntns, struct err *e)
+{
+	(void)rs;
+	if (setns(mntns, CLONE_NEWNS) < 0)
+		return err_sys(e, "join its mounts");
+	autoclose int top = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return top < 0 ? err_sys(e, "open its root") : mount_change(top, AT_RECURSIVE, 0, MOUNT_ATTR_NOSYMFOLLOW, e);
+}
+
+static int let_follow(const struct restore *rs, struct err *e)
+{
+	char path[48];
+
+	(void)snprintf(path, sizeof path, "/proc/%d/ns/mnt", rs->pid);
+	autoclose int mntns = open(path, O_RDONLY | O_CLOEXEC);
+
+	return mntns < 0 ? err_sys(e, "open its mounts") : in_child(rs, let_follow_here, mntns, e);
+}
+
+/* A CRIU that made these mounts in another way than we know would leave a wall out. */
+static int check_followed_no_links(const struct restore *rs, struct err *e)
+{
+	autofree char *mountinfo = NULL;
+	uint32_t n = 0;
+
+	if (volume_mounts_read(rs->pid, &mountinfo, e) < 0)
+		return -e->no;
+	for (const char *at = mountinfo; (at = strstr(at, ",nosymfollow")); at++)
+		n++;
+	return n >= rs->spec->n_volumes ? 0 : err_set(e, EPROTO, "links in its volumes could have been followed");
+}
+
+static int look(struct restore *rs, struct err *e)
+{
+	FILE *pids = cgroup_procs_of(rs->en->cgroups, rs->spec->id);
+
+	if (!pids)
+		return err_sys(e, "list its processes");
+	int r = inside_check(pids, rs->pid, rs->criu.inherit, e);
+
+	(void)fclose(pids);
+	if (r == -ESTALE)
+		log_error("a restored sandbox held a file from outside: killed it", "id=%s what=%s", rs->spec->id,
+		    e->text);
+	if (r == 0 && rs->spec->n_volumes > 0 && (check_followed_no_links(rs, e) < 0 || let_follow(rs, e) < 0))
+		r = -e->no;
+	rs->looked = r == 0;
+	return r;
+}
+
+/* --- CRIU --------------------------------------------------------------------------------------------------- */
+
+static bool is_asked(const struct restore *rs)
+{
+	struct pollfd p[] = {
+		{ .fd = rs->ask, .events = POLLIN },
+		{ .fd = rs->criu.pidfd, .events = POLLIN },
+	};
+	int n;
+
+	do
+		n = poll(p, ARRAY_LEN(p), TIMEOUT_MS);
+	while (n < 0 && errno == EINTR);
+	return n > 0 && p[0].revents;
+}
+
+static int serve_question(struct restore *rs, struct err *e)
+{
+	char z[48] = "";
+	ssize_t n = read(rs->ask, z, sizeof z - 1);
+	struct str number = { z, n > 0 ? (size_t)n - 1 : 0 }, what = str_cut(&number, ' ');
+
+	if (str_is(what, MAKE_NETWORK))
+		return meet(rs, number, e) < 0 ? -e->no : make_network(rs, e);
+	if (!str_is(what, LOOK) || rs->pidfd < 0)
+		return err_set(e, EBADMSG, "criu asks for what is not known");
+	return look(rs, e);
+}
+
+/* Until it was looked at, or CRIU ends: then criu_wait() tells why. CRIU would let it run whatever the answer is to the
+ * second question, so it is ended before that is given. */
+static int serve_hook(struct restore *rs, struct err *e)
+{
+	int r = 0;
+
+	while (r == 0 && !rs->looked && is_asked(rs)) {
+		r = serve_question(rs, e);
+		if (r < 0 && rs->pidfd >= 0)
+			(void)proc_kill(rs->pidfd);
+		if (r < 0 && proc_wait_gone(rs->criu.pidfd, 0) == 0) { /* it had ended before: criu_wait() tells why */
+			*e = ERR_INIT;
+			return 0;
+		}
+		(void)fd_write_all(rs->answer, r == 0 ? "ok\n" : "no\n", 3);
+	}
+	return r;
+}
+
+/* What CRIU says when a file is not there, or is another than it was; with a volume it is most likely one of those. */
+static void blame_volume(const struct restore *rs, struct err *e)
+{
+	static const char *const words[] = { "Can't open file", "has bad ", "Can't open vma",
+		"Can't change working dir", "Unable to open", "Can't open 0x", "Can't restore file pos",
+		"Too many levels of symbolic links", "Can't bind unix socket", "Can't connect", "Can't create ghost",
+		"Can't link", "unlink remap" };
+	char text[sizeof e->text];
+
+	for (size_t i = 0; rs->spec->n_volumes > 0 && e->no == EIO && i < ARRAY_LEN(words); i++) {
+		if (!strstr(e->text, words[i]))
+			continue;
+		memcpy(text, e->text, sizeof text);
+		(void)err_set(e, ESTALE, "a file that it had open, most likely in a volume, is not as it was (%.110s)",
+		    text);
+	}
+}
+
+static int run_criu(struct restore *rs, struct err *e)
+{
+	struct criu *c = &rs->criu;
+	struct err why = ERR_INIT;
+
+	c->stage = rs->en->stage_dir;
+	c->log = LOG;
+	c->seat = &rs->seat;
+	c->restores = true;
+	c->own_core = rs->en->cfg.core_scheduling;
+	c->owner = rs->slot.z_base + rs->slot.owner;
+	for (size_t i = 0; i < ARRAY_LEN(arguments); i++)
+		criu_arg(c, arguments[i]);
+	for (uint32_t i = 0; i < rs->spec->n_volumes; i++) {
+		(void)snprintf(rs->volumes[i], sizeof rs->volumes[i], "mnt[" VOLUME_EXTERNAL "]:" CRIU_VOLUME,
+		    rs->spec->volumes[i].name, i, i);
+		criu_arg(c, "--external");
+		criu_arg(c, rs->volumes[i]);
+	}
+	if (c->inherit >= 0) {
+		criu_arg(c, "--inherit-fd");
+		criu_arg(c, rs->inherit);
+	}
+	if (make_hook(rs, e) < 0 || limits_user(e) < 0 || criu_spawn(c, e) < 0)
+		return -e->no;
+	(void)serve_hook(rs, e);
+	if (criu_wait(c, TIMEOUT_MS, &why) < 0 && e->no == 0)
+		*e = why;
+	if (e->no == 0 && (rs->pidfd < 0 || !rs->looked))
+		(void)err_set(e, EPROTO, "criu did not ask for the network, or did not wait to be looked at");
+	blame_volume(rs, e);
+	if (e->no == 0)
+		(void)dev_shut(rs->dev_fd,
+		    e); /* not sooner: CRIU looks for pid 1's program in there, as root of the sandbox */
+	return -e->no;
+}
+
+static void undo(struct restore *rs)
+{
+	struct engine_record r = { .spec = *rs->spec };
+	struct err ignored = ERR_INIT;
+
+	if (rs->pidfd >= 0) {
+		(void)proc_kill(rs->pidfd);
+		(void)proc_wait_gone(rs->pidfd, TIMEOUT_MS);
+	}
+	for (int i = 0; i < UNDO_TRIES && ns_reap(rs->en, &r, &ignored) == -EAGAIN; i++)
+		(void)nanosleep(&(struct timespec) { .tv_nsec = 2000000 }, NULL);
+}
+
+static int report(struct restore *rs, int sock, struct err *e)
+{
+	struct ckpt_report rp;
+
+	memset(&rp, 0, sizeof rp);
+	rp.how = CKPT_DONE;
+	rp.record.spec = *rs->spec;
+	rp.record.pid = rs->pid;
+	rp.record.started_wall_ms = clock_wall_ms();
+	rp.record.extra_bytes = rs->record.extra_bytes;
+	memcpy(rp.record.boot_id, rs->en->boot_id, sizeof rp.record.boot_id);
+	if (proc_start_time(rs->pid, &rp.record.pid_start) < 0)
+		return err_set(e, ESRCH, "it ended right after it was restored");
+	ssize_t n = fd_send(sock, &rp, sizeof rp, &rs->pidfd, 1);
+
+	return n < 0 ? err_set(e, (int)-n, "report: %s", strerror((int)-n)) : 0; /* nobody wants it any more */
+}
+
+/* R1 */
+static int restore_one(struct restore *rs, int sock, struct err *e)
+{
+	int r = make_parts(rs, e);
+
+	if (r >= 0)
+		r = run_criu(rs, e);
+	if (r >= 0 && !ns_is_own(rs->en, rs->spec->template_key))
+		(void)powers_enforce(rs->en->cgroups, rs->spec->id);
+	if (r >= 0)
+		r = limits_core_of(rs->pid, e);
+	if (r >= 0)
+		r = report(rs, sock, e);
+	if (r < 0)
+		undo(rs);
+	return r < 0 ? err_wrap(e, "restore sandbox '%s'", rs->spec->id) : 0;
+}
+
+/* --- R0 ----------------------------------------------------------------------------------------------------- */
+
+/* Nothing of the warden's mounts and files is held for as long as the sandbox lives. */
+static void become_reaper(struct engine *en)
+{
+	static const struct mount_opt small[] = { { "size", "64k" }, { "nr_inodes", "16" } };
+	char *argv[] = { "atoll-reaper", "1", NULL }, *envp[] = { NULL };
+	struct err e = ERR_INIT;
+	autoclose int image = holder_image_fd(&e), root = -1;
+
+	if (image < 0 || unshare(CLONE_NEWNS) < 0 || mount_make_private(&e) < 0 ||
+	    mount_new("tmpfs", small, ARRAY_LEN(small), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, &root,
+		&e) < 0 ||
+	    mount_put(root, AT_FDCWD, en->stage_dir, &e) < 0 || mount_pivot(root, &e) < 0)
+		_exit(1); /* then init of the host is its parent, as good as we */
+	for (int i = 0; i < 3; i++)
+		(void)close(i);
+	(void)syscall(SYS_execveat, image, "", argv, envp, AT_EMPTY_PATH);
+	_exit(1);
+}
+
+int restore_run(struct engine *en, const struct engine_spec *spec, int sock, struct err *e)
+{
+	struct restore rs = {
+		.en = en,
+		.spec = spec,
+		.seat = CGROUP_SEAT_NONE,
+		.criu = CRIU_NONE,
+		.template_fd = -1,
+		.own_fd = -1,
+		.dev_fd = -1,
+		.ask = -1,
+		.answer = -1,
+		.pid = -1,
+		.pidfd = -1,
+	};
+	int status = 1;
+
+	if (spec->slot >= en->cfg.max_sandboxes)
+		return err_set(e, EINVAL, "restore sandbox '%s': no slot %u", spec->id, spec->slot);
+	slot_fill(en->cfg.instance, spec->slot, &rs.slot);
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+		return err_sys(e, "become its parent");
+	pid_t r1 = fork();
+
+	if (r1 < 0)
+		return err_sys(e, "fork");
+	if (r1 == 0) {
+		struct ckpt_report rp;
+
+		memset(&rp, 0, sizeof rp);
+		if (restore_one(&rs, sock, &rp.e) == 0)
+			_exit(0);
+		_exit(fd_send(sock, &rp, sizeof rp, NULL, 0) == (ssize_t)sizeof rp ? 1 : 2);
+	}
+	while (waitpid(r1, &status, 0) < 0 && errno == EINTR)
+		;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 1)
+		_exit(0); /* it has told why */
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		return err_set(e, EPIPE, "restore sandbox '%s': a helper ended early", spec->id);
+	become_reaper(en);
+	return 0;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* guard: reads /proc/PID/net of a process of each sandbox: one network namespace each, so any process will do. */
+#include "engine/guard/guard.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "engine/cgroup/impl.h"
+#include "engine/helper.h"
+
+#define LOOK_MS 500
+#define FEW_SOCKETS 32 /* not worth a closer look */
+#define FIELDS_MAX 6
+
+static const struct {
+	const char *file;
+	enum guard_table table;
+} tables[] = {
+	{ "net/netlink", GUARD_NETLINK },
+	{ "net/icmp", GUARD_PING },
+	{ "net/icmp6", GUARD_PING },
+	{ "net/udp", GUARD_UDP },
+	{ "net/udp6", GUARD_UDP },
+};
+
+static size_t split(struct str line, struct str ret[FIELDS_MAX])
+{
+	size_t n = 0;
+
+	while (n < FIELDS_MAX && line.p) {
+		struct str word = str_cut(&line, ' ');
+
+		if (word.n > 0)
+			ret[n++] = word;
+	}
+	return n;
+}
+
+static uint64_t number(struct str s, unsigned base)
+{
+	uint64_t v = 0;
+
+	for (size_t i = 0; i < s.n; i++) {
+		const char *digits = "0123456789ABCDEF", *at = memchr(digits, s.p[i], base);
+
+		if (!at || v > UINT32_MAX)
+			return 0;
+		v = v * base + (uint64_t)(at - digits);
+	}
+	return v;
+}
+
+/* netlink:	sk Eth Pid Groups Rmem Wmem ...
+ * udp, icmp:	sl: local remote st TX:RX ...; what lies received in a UDP socket is counted by the kernel */
+uint64_t guard_line(enum guard_table table, const char *line, size_t n)
+{
+	struct str f[FIELDS_MAX];
+
+	if (split((struct str) { line, n }, f) < FIELDS_MAX)
+		return 0;
+	if (table == GUARD_NETLINK)
+		return number(f[4], 10) + number(f[5], 10);
+	struct str rx = f[4], tx = str_cut(&rx, ':');
+
+	return rx.p ? number(tx, 16) + (table == GUARD_PING ? number(rx, 16) : 0) : 0;
+}
+
+/* All lines, however many there are, or until it is enough. */
+static uint64_t read_table(int proc, const char *file, enum guard_table table)
+{
+	char buf[16384];
+	size_t have = 0;
+	uint64_t sum = 0;
+	autoclose int fd = openat(proc, file, O_RDONLY | O_CLOEXEC);
+
+	while (fd >= 0 && sum <= GUARD_MAX_BYTES) {
+		ssize_t got = read(fd, buf + have, sizeof buf - have);
+
+		if (got <= 0)
+			break;
+		have += (size_t)got;
+		char *at = buf, *lf;
+
+		while ((lf = memchr(at, '\n', have - (size_t)(at - buf)))) {
+			sum += guard_line(table, at, (size_t)(lf - at));
+			at = lf + 1;
+		}
+		have -= (size_t)(at - buf);
+		memmove(buf, at, have);
+		if (have == sizeof buf) /* no line is that long */
+			break;
+	}
+	return sum;
+}
+
+static bool has_few_sockets(int proc)
+{
+	char z[1024];
+	uint64_t used;
+
+	if (file_read(proc, "net/sockstat", z, sizeof z) < 0 || !str_starts(str_of(z), "sockets: used "))
+		return false;
+	return str_to_u64((struct str) { z + 14, strcspn(z + 14, "\n") }, UINT64_MAX, &used) == 0 &&
+	    used <= FEW_SOCKETS;
+}
+
+/* While a sandbox is being made, a helper that is still in the host's network may be in its cgroup. */
+static bool is_in_our_network(int proc)
+{
+	struct stat ours, its;
+
+	return stat("/proc/self/ns/net", &ours) < 0 || fstatat(proc, "ns/net", &its, 0) < 0 ||
+	    ours.st_ino == its.st_ino;
+}
+
+static void look(struct cgroup_tree *t, const char *id, int pid)
+{
+	char path[32];
+	uint64_t sum = 0;
+
+	(void)snprintf(path, sizeof path, "/proc/%d", pid);
+	autoclose int proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (proc < 0 || has_few_sockets(proc) || is_in_our_network(proc))
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(tables) && sum <= GUARD_MAX_BYTES; i++)
+		sum += read_table(proc, tables[i].file, tables[i].table);
+	if (sum <= GUARD_MAX_BYTES)
+		return;
+	log_warn("a sandbox holds too much memory in its sockets: killing it", "id=%s mib=%llu", id,
+	    (unsigned long long)(sum >> 20));
+	cgroup_kill(t, id);
+}
+
+static void guard_run(void *arg, int sock)
+{
+	struct cgroup_tree *t = arg;
+	struct pollfd p = { .fd = sock, .events = POLLIN };
+
+	for (;;) {
+		int n = poll(&p, 1, LOOK_MS);
+
+		if (n > 0) /* nothing is ever sent: the end of the warden */
+			return;
+		if (n == 0) {
+			cgroup_each(t, look);
+			guard_filters(t);
+			guard_locks(t);
+		}
+	}
+}
+
+int guard_start(struct cgroup_tree *t, struct helper *ret, struct err *e)
+{
+	int keep[CGROUP_V1_MAX + 1] = { t->v2_fd };
+
+	memcpy(keep + 1, t->v1_fd, sizeof t->v1_fd);
+	return helper_start("atoll-guard", keep, ARRAY_LEN(keep), guard_run, t, ret, e);
+}
+
+void guard_tick(struct cgroup_tree *t, struct helper *g)
+{
+	struct err e;
+
+	if (helper_alive(g))
+		return;
+	if (guard_start(t, g, &e) < 0)
+		log_error("atoll-guard is not running, retrying", "err=%s", e.text);
+	else
+		log_warn("atoll-guard exited and was restarted", "pid=%d", (int)g->pid);
+}

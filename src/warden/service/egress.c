@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* egress: a service, and what it has to know. */
+#include "warden/service/egress.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/inet.h"
+#include "base/log.h"
+#include "engine/slot.h"
+#include "ipc/egress.h"
+#include "warden/layout.h"
+#include "warden/link.h"
+#include "warden/policy.h"
+#include "warden/service/service.h"
+#include "warden/unit.h"
+#include "warden/warden.h"
+
+#define ANSWER_MS 5000 /* then it is stuck */
+
+static struct eg_head next_head(struct warden *w, enum eg_type type)
+{
+	struct egress_state *eg = &w->eg;
+
+	if (++eg->sent == 0) /* 0 says "nothing to wait for" */
+		eg->sent = 1;
+	if (!eg->asked_ms)
+		eg->asked_ms = clock_mono_ms();
+	return (struct eg_head) { EG_VERSION, (uint16_t)type, eg->sent };
+}
+
+static uint32_t address_of(const struct unit *sb)
+{
+	struct slot s;
+
+	slot_fill(sb->w->instance, sb->er.spec.slot, &s);
+	return s.ip;
+}
+
+static void send_policy(struct unit *sb)
+{
+	struct warden *w = sb->w;
+	autobuf struct buf b = BUF_INIT(EG_MAX);
+	struct eg_policy m = { .head = next_head(w, EG_POLICY),
+		.ip = address_of(sb),
+		.n_policy = (uint32_t)sb->policy->n };
+
+	memcpy(m.id, sb->er.spec.id, sizeof m.id);
+	buf_put(&b, &m, sizeof m);
+	buf_put(&b, sb->policy->bytes, sb->policy->n);
+	if (!b.bad)
+		link_send(w->eg.link, b.p, b.n, -1);
+	else
+		service_restart(w->egress); /* without memory: the next one is told of it */
+}
+
+static void send_clear(struct unit *sb)
+{
+	struct eg_clear m = { .head = next_head(sb->w, EG_CLEAR), .ip = address_of(sb) };
+
+	link_send(sb->w->eg.link, &m, sizeof m, -1);
+}
+
+/* --- what it says -------------------------------------------------------------------------------------------- */
+
+static void on_packet(void *user, const void *p, size_t n, const int *fds, size_t n_fds)
+{
+	struct warden *w = user;
+	struct eg_plain m;
+
+	(void)fds;
+	memcpy(&m, p, n < sizeof m ? n : sizeof m);
+	if (n != sizeof m || n_fds || m.head.version != EG_VERSION || m.head.type != EG_DONE) {
+		log_error("malformed message from atoll-egress, restarting it", "bytes=%zu", n);
+		service_restart(w->egress);
+		return;
+	}
+	w->eg.asked_ms = m.head.seq == w->eg.sent ? 0 : clock_mono_ms();
+	for (size_t i = 0; i < SLOTS_MAX; i++) {
+		struct unit *sb = w->slots[i];
+
+		if (sb && sb->telling.seq == m.head.seq)
+			unit_told(sb);
+	}
+}
+
+static void on_gone(void *user, const char *why)
+{
+	struct warden *w = user;
+
+	(void)why;
+	link_free(take_ptr(&w->eg.link));
+	service_restart(w->egress);
+}
+
+static const struct link_ops link_ops = { .on_packet = on_packet, .on_gone = on_gone };
+
+/* --- its life ------------------------------------------------------------------------------------------------ */
+
+static void on_up(void *user, int fd)
+{
+	struct warden *w = user;
+
+	log_info("resolver started", "pid=%d", (int)service_pid(w->egress));
+	w->eg.link = link_new(w->loop, fd, &link_ops, w);
+	if (!w->eg.link) {
+		service_restart(w->egress);
+		return;
+	}
+	for (size_t i = 0; i < SLOTS_MAX; i++) {
+		struct unit *sb = w->slots[i];
+
+		if (!sb || sb->state == UNIT_ENDING || !held_policy_proxied(sb->policy))
+			continue;
+		send_policy(sb);
+		if (sb->telling.seq)
+			sb->telling.seq = w->eg.sent;
+	}
+	struct eg_plain ready = { next_head(w, EG_READY) };
+
+	link_send(w->eg.link, &ready, sizeof ready, -1);
+	for (size_t i = 0; i < SLOTS_MAX; i++) { /* what was to be forgotten is not known to this one */
+		struct unit *sb = w->slots[i];
+
+		if (sb && sb->telling.seq && !held_policy_proxied(sb->policy))
+			sb->telling.seq = w->eg.sent;
+	}
+	egress_introduce(w);
+}
+
+static void on_down(void *user, const char *how)
+{
+	struct warden *w = user;
+
+	(void)how;
+	link_free(take_ptr(&w->eg.link));
+	w->eg.asked_ms = 0;
+	warden_settle(w);
+}
+
+static const struct service_ops service_ops = { .on_up = on_up, .on_down = on_down };
+
+/* allow_private with commas between the ranges. */
+static const char *ranges_text(const struct config *c)
+{
+	static char text[CONFIG_RANGES_MAX * 20];
+	char ip[INET_TEXT_SIZE];
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < c->n_allow_private; i++) {
+		const struct inet_range *r = &c->allow_private[i];
+
+		n += (size_t)snprintf(text + n, sizeof text - n, "%s%s/%u", i ? "," : "", inet_text(r->ip, ip), r->len);
+	}
+	return text;
+}
+
+/* "": sandboxes do not reach host names of the server. */
+static const char *names_text(const struct warden *w)
+{
+	static char text[sizeof w->domain + 32];
+
+	if (w->names_port)
+		(void)snprintf(text, sizeof text, "%.*s=10.%u.0.2", (int)strcspn(w->domain, ":"), w->domain,
+		    200 + w->instance);
+	return text;
+}
+
+int egress_open(struct warden *w, int exe_fd, const char *exe, struct err *e)
+{
+	static const char *const level_word[] = { "debug", "info", "warn", "error" };
+	static const char *argv[16]; /* lives as long as the service, of which a process has one */
+	struct service_spec spec = { .name = "atoll-egress",
+		.exe_fd = exe_fd,
+		.argv = (char *const *)argv,
+		.fds = { w->dns_udp, w->dns_tcp, w->proxy },
+		.n_fds = 3,
+		.delay_max_ms = w->cfg.restart_max_ms };
+	const char *pairs[][2] = {
+		{ "--run", w->cfg.run }, /* tells whose it is in a list of processes */
+		{ "--log-level", level_word[w->cfg.log_level] }, { "--dns", w->cfg.dns_servers },
+		{ "--allow-private", ranges_text(&w->cfg) }, { "--ca-file", w->cfg.egress_ca_file },
+		{ "--names", names_text(w) }, /* what the server's own names mean inside: engine/slot.h */
+	};
+	size_t n = 0;
+
+	argv[n++] = exe;
+	for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
+		if (!pairs[i][1][0])
+			continue;
+		argv[n++] = pairs[i][0];
+		argv[n++] = pairs[i][1];
+	}
+	if (user_find(w->cfg.egress_user, &spec.uid, &spec.gid, e) < 0)
+		return -e->no;
+	w->egress = service_new(w->loop, &spec, &service_ops, w);
+	if (!w->egress)
+		return err_set(e, ENOMEM, "start the resolver: out of memory");
+	return service_start(w->egress, e);
+}
+
+void egress_close(struct warden *w)
+{
+	link_free(take_ptr(&w->eg.link));
+	service_free(take_ptr(&w->egress));
+}
+
+void egress_tick(struct warden *w)
+{
+	if (!w->eg.link || !w->eg.asked_ms || clock_mono_ms() - w->eg.asked_ms < ANSWER_MS)
+		return;
+	log_error("atoll-egress does not answer, restarting it", "pid=%d", (int)service_pid(w->egress));
+	w->eg.asked_ms = 0;
+	service_restart(w->egress);
+}
+
+/* What the two have to say to each other is no business of ours: secrets of the sandboxes' owners. */
+void egress_introduce(struct warden *w)
+{
+	struct msg_ok ev = { .head = { MSG_VERSION, EV_EGRESS, 0 } };
+	int pair[2];
+
+	if (!w->eg.link || !w->link || w->proto.phase != PHASE_SERVE)
+		return;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+		log_error("could not create a socket between the front and atoll-egress", "err=%s", strerror(errno));
+		return;
+	}
+	struct eg_plain m = { next_head(w, EG_FRONT) };
+
+	link_send(w->eg.link, &m, sizeof m, pair[0]);
+	link_send(w->link, &ev, sizeof ev, pair[1]);
+}
+
+/* --- what it is told ----------------------------------------------------------------------------------------- */
+
+void egress_tell(struct unit *sb, bool had)
+{
+	struct warden *w = sb->w;
+	bool has = held_policy_proxied(sb->policy);
+
+	if (!has && !had) {
+		unit_told(sb);
+		return;
+	}
+	if (w->eg.link && has)
+		send_policy(sb);
+	else if (w->eg.link)
+		send_clear(sb);
+	/* Without a link the next life of it is told; any number but 0 makes it wait for that. */
+	sb->telling.seq = w->eg.link ? w->eg.sent : UINT32_MAX;
+}
+
+void egress_forget(struct unit *sb)
+{
+	if (sb->w->eg.link && held_policy_proxied(sb->policy))
+		send_clear(sb);
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* refusals: one more helper, and what it tells. */
+#include "warden/service/refusals.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "engine/seccomp/seccomp.h"
+#include "engine/slot.h"
+#include "ipc/check.h"
+#include "ipc/msg.h"
+#include "ipc/refusals.h"
+#include "warden/layout.h"
+#include "warden/link.h"
+#include "warden/service/refusals_rule.h"
+#include "warden/service/service.h"
+#include "warden/unit.h"
+#include "warden/warden.h"
+
+#define LOG_EVERY_MS 10000 /* about one sandbox */
+#define SILENT_MS 60000    /* a sandbox that floods; if it goes on then, again */
+
+static int silence(struct warden *w, uint32_t k, bool silent)
+{
+	struct slot s;
+
+	slot_fill(w->instance, k, &s);
+	return refusals_rule_silence(s.root, s.root + SLOT_UIDS - 1, silent);
+}
+
+void refusals_listen(struct warden *w)
+{
+	struct err e = ERR_INIT;
+
+	if (!w->cfg.explain_refusals)
+		return;
+	if (layout_program(w->cfg.libexec, "atoll-refusals", w->refusals.exe, sizeof w->refusals.exe,
+		&w->refusals.exe_fd, &e) < 0 ||
+	    refusals_socket(&w->refusals.fd, &e) < 0)
+		log_warn("refused system calls are not recorded", "err=%s", e.text);
+}
+
+/* --- what it tells ----------------------------------------------------------------------------------------------- */
+
+/* Its sandbox, unless that has never been heard of or is gone. */
+static struct unit *unit_of(const struct warden *w, uint32_t uid)
+{
+	struct slot first;
+
+	slot_fill(w->instance, 0, &first);
+	uint32_t k = uid < first.root ? SLOTS_MAX : (uid - first.root) / SLOT_UIDS;
+
+	return k < SLOTS_MAX ? w->slots[k] : NULL;
+}
+
+static void tell_front(struct unit *sb, struct msg_refused *m)
+{
+	struct warden *w = sb->w;
+
+	m->head = (struct msg_head) { MSG_VERSION, EV_REFUSED, 0 };
+	memcpy(m->id, sb->er.spec.id, sizeof m->id);
+	if (w->link && w->proto.phase == PHASE_SERVE)
+		link_send(w->link, m, sizeof *m, -1);
+}
+
+static void on_denied(struct unit *sb, const struct au_event *ev)
+{
+	struct warden *w = sb->w;
+	uint32_t k = sb->er.spec.slot;
+	struct msg_refused m = { .pid = ev->pid, .count = ev->count };
+	char name[SECCOMP_NAME_SIZE];
+	const char *why = seccomp_explain(ev->arch, ev->nr, name);
+
+	(void)str_copy(m.call, sizeof m.call, str_of(name));
+	(void)str_copy(m.process, sizeof m.process, str_of(ev->comm));
+	(void)str_copy(m.why, sizeof m.why, (struct str) { why, strnlen(why, sizeof m.why - 1) });
+	/* one line now and then; the front has them all */
+	bool loud = clock_mono_ms() - w->refusals.logged_ms[k] >= LOG_EVERY_MS;
+
+	if (loud)
+		w->refusals.logged_ms[k] = clock_mono_ms();
+	log_at(loud ? LOG_LVL_INFO : LOG_LVL_DEBUG, "system call refused", "id=%s call=%s process=%s pid=%u count=%u",
+	    sb->er.spec.id, m.call, m.process, m.pid, m.count);
+	tell_front(sb, &m);
+}
+
+static void on_flood(struct unit *sb)
+{
+	struct warden *w = sb->w;
+	uint32_t k = sb->er.spec.slot;
+
+	if (w->refusals.silent_until_ms[k])
+		return;
+	int r = silence(w, k, true);
+
+	if (r < 0 && r != -EEXIST) {
+		log_warn("a sandbox floods the kernel's audit system and cannot be silenced", "id=%s err=%s",
+		    sb->er.spec.id, strerror(-r));
+		return;
+	}
+	w->refusals.silent_until_ms[k] = clock_mono_ms() + SILENT_MS;
+	log_warn("a sandbox floods the kernel's audit system: its refused calls are not recorded for a minute",
+	    "id=%s s=%d", sb->er.spec.id, SILENT_MS / 1000);
+	tell_front(sb, &(struct msg_refused) { .count = 0 });
+}
+
+static void on_packet(void *user, const void *p, size_t n, const int *fds, size_t n_fds)
+{
+	struct warden *w = user;
+	struct au_event ev;
+
+	(void)fds;
+	memcpy(&ev, p, n < sizeof ev ? n : sizeof ev);
+	if (n != sizeof ev || n_fds || ev.version != AU_VERSION || (ev.type != AU_DENIED && ev.type != AU_FLOOD) ||
+	    !check_text(ev.comm, sizeof ev.comm)) {
+		log_error("malformed message from atoll-refusals, restarting it", "bytes=%zu", n);
+		service_restart(w->refusals.service);
+		return;
+	}
+	struct unit *sb = unit_of(w, ev.uid);
+
+	if (!sb || sb->state != UNIT_RUNNING)
+		return;
+	if (ev.type == AU_FLOOD)
+		on_flood(sb);
+	else if (!w->refusals
+		     .silent_until_ms[sb->er.spec.slot]) /* else from before it was silenced, and told too late */
+		on_denied(sb, &ev);
+}
+
+static void on_gone(void *user, const char *why)
+{
+	struct warden *w = user;
+
+	(void)why;
+	link_free(take_ptr(&w->refusals.link));
+	service_restart(w->refusals.service);
+}
+
+static const struct link_ops link_ops = { .on_packet = on_packet, .on_gone = on_gone };
+
+/* --- its life ---------------------------------------------------------------------------------------------------- */
+
+static void on_up(void *user, int fd)
+{
+	struct warden *w = user;
+
+	w->refusals.link = link_new(w->loop, fd, &link_ops, w);
+	if (!w->refusals.link)
+		service_restart(w->refusals.service);
+}
+
+static void on_down(void *user, const char *how)
+{
+	struct warden *w = user;
+
+	(void)how;
+	link_free(take_ptr(&w->refusals.link));
+	warden_settle(w);
+}
+
+static const struct service_ops service_ops = { .on_up = on_up, .on_down = on_down };
+
+int refusals_open(struct warden *w, struct err *e)
+{
+	static char base[16], *argv[6]; /* live as long as the service, of which a process has one */
+	struct service_spec spec = { .name = "atoll-refusals",
+		.argv = argv,
+		.fds = { w->refusals.fd },
+		.n_fds = 1,
+		.exe_fd = w->refusals.exe_fd,
+		.delay_max_ms = w->cfg.restart_max_ms };
+	struct slot first;
+
+	if (w->refusals.fd < 0)
+		return 0;
+	slot_fill(w->instance, 0, &first);
+	(void)snprintf(base, sizeof base, "%u", first.root);
+	memcpy(argv, ((char *[]) { w->refusals.exe, "--run", w->cfg.run, "--uid-base", base, NULL }), sizeof argv);
+	if (user_find(w->cfg.egress_user, &spec.uid, &spec.gid, e) < 0)
+		return -e->no;
+	/* of an earlier life that did not live to take them back */
+	refusals_rule_forget(first.root, first.z_base + SLOT_Z_UIDS - 1);
+	w->refusals.service = service_new(w->loop, &spec, &service_ops, w);
+	if (!w->refusals.service)
+		return err_set(e, ENOMEM, "start atoll-refusals: out of memory");
+	return service_start(w->refusals.service, e);
+}
+
+void refusals_close(struct warden *w)
+{
+	for (uint32_t k = 0; k < SLOTS_MAX; k++)
+		refusals_slot_free(w, k);
+	link_free(take_ptr(&w->refusals.link));
+	service_free(take_ptr(&w->refusals.service));
+}
+
+void refusals_blocked(struct warden *w)
+{
+	struct engine_refusal v[ENGINE_REFUSALS_MAX];
+	int n = w->ops->refusals ? w->ops->refusals(w->engine, v, ARRAY_LEN(v)) : 0;
+
+	if (n < 0 && !w->refusals.blocked_failed)
+		log_warn("could not read the firewall's counters: refused connections are not recorded", "err=%s",
+		    strerror(-n));
+	w->refusals.blocked_failed = n < 0;
+	for (int i = 0; i < n; i++) {
+		const struct unit *sb = v[i].slot < SLOTS_MAX ? w->slots[v[i].slot] : NULL;
+		struct msg_blocked m = { .head = { MSG_VERSION, EV_BLOCKED, 0 },
+			.ip = v[i].ip,
+			.port = v[i].port,
+			.proto = v[i].proto };
+
+		if (!sb || !w->link || w->proto.phase != PHASE_SERVE)
+			continue;
+		memcpy(m.id, sb->er.spec.id, sizeof m.id);
+		link_send(w->link, &m, sizeof m, -1);
+	}
+}
+
+void refusals_tick(struct warden *w)
+{
+	uint64_t now = clock_mono_ms();
+
+	refusals_blocked(w);
+	for (uint32_t k = 0; k < w->n_slots; k++) {
+		if (w->refusals.silent_until_ms[k] && now >= w->refusals.silent_until_ms[k])
+			refusals_slot_free(w, k);
+	}
+}
+
+void refusals_slot_free(struct warden *w, uint32_t slot)
+{
+	if (!w->refusals.silent_until_ms[slot])
+		return;
+	w->refusals.silent_until_ms[slot] = 0;
+	(void)silence(w, slot, false);
+}
