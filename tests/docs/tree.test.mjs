@@ -73,3 +73,17 @@ test('indexes have every page', () => {
 	assert.deepEqual(pages().filter((page) => page.startsWith('docs/internals/') && !internals.has(page)), [])
 	assert.deepEqual(pages().filter((page) => /^docs\/[^/]*\.md$/.test(page) && !front.has(page)), [])
 })
+
+// Of enum TYPE in a header of src/ipc, without its count.
+function messages(header, type) {
+	const body = new RegExp(`enum ${type} \\{([^]*?)^\\}`, 'm').exec(fs.readFileSync(path.join(SRC, 'ipc', header), 'utf8'))[1]
+	return [...body.matchAll(/^\t([A-Z]{2}_[A-Z_]+)\b/gm)].map((m) => m[1]).filter((name) => !name.endsWith('_COUNT'))
+}
+
+test('the protocol page has every message, and no other', () => {
+	const known = [messages('msg.h', 'msg_type'), messages('egress.h', 'eg_type'), messages('webhooks.h', 'hk_type'),
+		messages('refusals.h', 'au_type'), messages('rules.h', 'fe_type')].flat().sort()
+	assert.ok(known.length > 40, `${known.length} messages found in src/ipc`)
+	const named = new Set([...read('docs/protocol-warden.md').matchAll(/`((?:OP|RE|EV|EG|HK|AU|FE)_[A-Z_]+)`/g)].map((m) => m[1]))
+	assert.deepEqual([...named].sort(), known)
+})
