@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The few commands of this project. `make` builds and changes nothing else on the machine. Packages and users come from
-# `make setup`, which run, test and the like do first.
+# `make help` lists the targets. `make` builds and changes nothing else on the machine. `make setup` installs packages and
+# users; run, test and similar targets do that first.
 
 BUILD ?= build
 STATE ?= /var/lib/atoll
@@ -11,7 +11,7 @@ DURATION ?= 3600
 SANDBOXES ?= 200
 FROM ?= 77e3217
 
-# Under sudo too, a user's clone stays the user's.
+# A user's clone keeps its owner, also under sudo.
 AS_OWNER = scripts/as-owner $(firstword $(wildcard $(BUILD)) .)
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 ASAN_BUILD := build-asan
@@ -23,24 +23,22 @@ DEMO = $(SUDO) scripts/run-demo --build-dir $(BUILD) --state $(STATE) --run $(RU
 .DEFAULT_GOAL := build
 
 help:
-	@echo 'make run         set up, build, start the server in the foreground, show a sample'
-	@echo 'make demo        the same, but end after the sample'
-	@echo 'make             build everything into $(BUILD)/, and do nothing else'
-	@echo 'make setup       install the packages and make the users that it needs (run, demo, test and bench do that, too)'
-	@echo 'make check       units, fuzz corpora and an end-to-end smoke: the inner loop, at most 3 minutes'
-	@echo 'make test        units, then end-to-end tests with the official SDK (TESTS=PATTERN for some of them)'
-	@echo 'make test-busy   the same, with every processor kept busy meanwhile'
-	@echo 'make escape-table  write tests/escape/suite/syscalls.tbl after a change of the system call filter'
-	@echo 'make escape-long  tests/escape/restore with each descriptor number, which takes an hour or more'
-	@echo 'make compat      try every client and write docs/compatibility.md'
-	@echo 'make torture     records, pauses, forks, kills and full disks, CYCLES=$(CYCLES) times; nothing may be lost (SEED=N)'
-	@echo 'make soak        mixed use for DURATION=$(DURATION) seconds with SANDBOXES=$(SANDBOXES) alive; nothing may fail, grow or stay (SOAK_FLAGS=…)'
-	@echo 'make upgrade     start a server of revision FROM=$(FROM), use it, upgrade it to this one; nothing may be lost'
-	@echo 'make check-asan  the same tests, built with address and undefined behaviour sanitizers'
-	@echo 'make check-tsan  the tests of libatoll with threads, built with the thread sanitizer'
-	@echo 'make bench       the numbers'
-	@echo 'make install     into /usr/local (DESTDIR is honoured)'
-	@echo 'make clean       remove what make build made'
+	@echo 'make run          set up, build, start the server in the foreground, and run a sample'
+	@echo 'make demo         the same, but stop after the sample'
+	@echo 'make              build into $(BUILD)/, and change nothing else'
+	@echo 'make setup        install packages and create users (run, demo, test and bench do this first)'
+	@echo 'make template     build the templates'
+	@echo 'make test         run unit and end-to-end tests (TESTS=PATTERN selects files, TEST_FLAGS=...)'
+	@echo 'make check-asan   run the same tests with the address and undefined behaviour sanitizers'
+	@echo 'make check-tsan   run the thread tests of libatoll with the thread sanitizer'
+	@echo 'make compat       test every client, and write docs/compatibility.md'
+	@echo 'make torture      kill daemons and fill disks CYCLES=$(CYCLES) times; nothing may be lost (SEED=N)'
+	@echo 'make soak         mixed use for DURATION=$(DURATION) seconds with SANDBOXES=$(SANDBOXES) (SOAK_FLAGS=...)'
+	@echo 'make escape-table write tests/escape/suite/syscalls.tbl after a change of the system call filter'
+	@echo 'make escape-long  run tests/escape/restore with every descriptor number (an hour or more)'
+	@echo 'make bench        measure (BENCH_FLAGS=...)'
+	@echo 'make install      install into /usr/local (honours DESTDIR)'
+	@echo 'make clean        remove the build directories'
 	@echo 'Variables of run and demo: STATE=$(STATE) RUN=$(RUN) LISTEN=$(LISTEN)'
 
 setup:
@@ -51,16 +49,16 @@ build:
 	@test -f $(BUILD)/build.ninja || $(AS_OWNER) meson setup $(BUILD) $(MESON_FLAGS)
 	@$(AS_OWNER) ninja -C $(BUILD)
 
-# All that a server and its tests need.
+# Everything that a server and its tests need.
 ready: setup
 	@$(MAKE) --no-print-directory build
 	@$(MAKE) --no-print-directory template
 
-# Twice: a mirror may fail for once.
+# Each is tried twice: a mirror may fail once.
 template:
 	@$(SUDO) templates/build code-interpreter-v1 >/dev/null || $(SUDO) templates/build code-interpreter-v1 >/dev/null
 	@$(SUDO) templates/build tools >/dev/null || $(SUDO) templates/build tools >/dev/null || \
-		echo 'going on without CRIU: the memory of paused sandboxes is not kept on disk'
+		echo 'continuing without CRIU: the memory of paused sandboxes is not saved to disk'
 
 run: ready
 	@$(DEMO)
@@ -88,7 +86,7 @@ test: ready
 test-busy: ready
 	@tests/busy $(MAKE) --no-print-directory test
 
-# What a sandbox gets for each system call; to be looked at and committed after a change of the filter.
+# The answer of the filter to each system call. Review and commit the table after a change of the filter.
 escape-table: ready
 	@$(SUDO) env ATOLL_ESCAPE_WRITE=1 scripts/with-node tests/run --build-dir $(BUILD) --only escape/selftest
 
@@ -111,7 +109,7 @@ upgrade: ready
 check-asan:
 	@$(MAKE) --no-print-directory test BUILD=$(ASAN_BUILD) MESON_FLAGS='$(ASAN_FLAGS)' TEST_FLAGS=--asan
 
-# The client library alone: what is under test is that threads may share its objects.
+# The client library only: the test is that threads may share its objects.
 check-tsan: setup
 	@test -f $(TSAN_BUILD)/build.ninja || meson setup $(TSAN_BUILD) -Db_sanitize=thread -Db_lundef=false
 	@ninja -C $(TSAN_BUILD) tests/client/sdk-threads tests/client/sdk-list
