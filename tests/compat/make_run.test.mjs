@@ -33,7 +33,7 @@ before(async () => {
 		const timer = setTimeout(() => fail(new Error(`not ready: ${said}`)), READY_MS)
 		const onText = (part) => {
 			said += part
-			if (said.includes('--- the server runs until Ctrl-C')) {
+			if (said.includes('--- press Ctrl-C to stop the server')) {
 				clearTimeout(timer)
 				done()
 			}

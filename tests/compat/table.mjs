@@ -44,17 +44,20 @@ export function page(table, order = ORDER) {
 
 export const ORDER = ['js', 'js-2.45', 'js-2.0', 'js-1', 'py', 'py-async', 'py-1', 'py-1-async', 'cli']
 
-const HEAD = `# Which client can do what
+const HEAD = `# Compatibility
 
-Written by \`make compat\`, which tries each call with each client against the server it has built; do not edit by hand.
-\`make test\` fails when something that stands here as working does not work any more.
+\`make compat\` writes this page. It tests each call with each client against the server that it has
+built; do not edit the page by hand. \`make test\` fails if a call that is listed as working no longer
+works.
 
-**yes**: tried and found to work. **·**: this client has no such call. **no**: it has, and it does not work here. **later**: the
-server does not do it yet and says so.
+**yes**: tested and works. **·**: this client has no such call. **no**: it has the call, and it does
+not work here. **later**: the server does not support it yet and says so.
 
-The versions are those of the SDK and of its code interpreter package. \`js-2.0\`, 1.x and Python 1.x know no routing headers: they
-come by host names over TLS (see [clients.md](clients.md) for how to point a client at atoll).`
+The versions are those of the SDK and of its code interpreter package. JS 2.0.1, JS 1.x and Python
+1.x know no routing headers and use host names over TLS. [clients.md](clients.md) says how to point
+a client at atoll.`
 
-const TAIL = `Clients older than 1.0 (\`CodeInterpreter\`, \`notebook.execCell\`, \`process.start\`) speak another protocol over WebSockets and are not
-served. Moving on is mostly renaming: \`new CodeInterpreter\` → \`Sandbox.create\`, \`notebook.execCell\` → \`runCode\`, \`filesystem\` → \`files\`,
-\`process.start\` → \`commands.run\`, \`close\` → \`kill\`.`
+const TAIL = `Clients older than 1.0 (\`CodeInterpreter\`, \`notebook.execCell\`, \`process.start\`) speak another
+protocol over WebSockets and are not supported. To migrate, rename calls: \`new CodeInterpreter\` →
+\`Sandbox.create\`, \`notebook.execCell\` → \`runCode\`, \`filesystem\` → \`files\`, \`process.start\` →
+\`commands.run\`, \`close\` → \`kill\`.`
