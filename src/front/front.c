@@ -74,10 +74,9 @@ void front_stop(struct front *f)
 	debug_stop_accepting(f->proxy.debug);
 	builds_stop(f);
 	warm_pool_stop(f->sandbox.warm_pool);
-	if (f->link.requests == 0)
-		loop_stop(f->link.loop);
-	else
-		timer_arm(f->grace, STOP_GRACE_MS);
+	if (f->sandbox.writes_first)
+		(void)sandbox_write_memory(f);
+	timer_arm(f->grace, f->link.requests == 0 ? 0 : STOP_GRACE_MS);
 }
 
 void front_request_begun(struct front *f)

@@ -66,7 +66,8 @@
 #define TIDY_EVERY_S 10
 #define REFUSALS_EVERY_MS 600000
 #define REFUSALS_MAX 120 /* entries of one sandbox in that time */
-#define CROWD 256        /* connections or requests whose memory is worth being asked back */
+#define WRITES_EVERY_MS 50
+#define CROWD 256 /* connections or requests whose memory is worth being asked back */
 
 static const char *reason_text(uint32_t reason)
 {
@@ -119,12 +120,18 @@ static void on_grace_over(void *user)
 {
 	struct front *f = user;
 
-	loop_stop(f->link.loop);
+	if (f->sandbox.writes_first && (f->boot || !sandbox_write_memory(f)))
+		timer_arm(f->grace, WRITES_EVERY_MS);
+	else
+		loop_stop(f->link.loop);
 }
 
-static void on_shutdown(void *user)
+static void on_shutdown(void *user, const struct msg_shutdown *m)
 {
-	front_stop(user);
+	struct front *f = user;
+
+	f->sandbox.writes_first = m->kills;
+	front_stop(f);
 }
 
 static void on_signal(void *user, int signo)

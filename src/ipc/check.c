@@ -193,8 +193,9 @@ size_t msg_size(enum msg_type t)
 	case EV_EGRESS:
 	case EV_AGENT:
 	case EV_WEBHOOKS:
-	case EV_SHUTDOWN:
 		return sizeof(struct msg_ok);
+	case EV_SHUTDOWN:
+		return sizeof(struct msg_shutdown);
 	case MSG_NONE:
 	case OP_COUNT:
 		break;

@@ -68,7 +68,7 @@ enum msg_type {
 	RE_ROOM,        /* struct msg_room */
 
 	EV_EXITED = 96, /* struct msg_exited: a sandbox ended, for whatever reason, and all of it is gone */
-	EV_SHUTDOWN,    /* struct msg_ok: finish answers, then exit */
+	EV_SHUTDOWN,    /* struct msg_shutdown: finish answers, then exit */
 	EV_LOG_LEVEL,   /* struct msg_level: the configuration was read again */
 	EV_TLS_FILES,   /* struct msg_ok: ask for the TLS files again */
 	EV_REFUSED,     /* struct msg_refused: a sandbox's program was refused a system call */
@@ -254,6 +254,12 @@ struct msg_network {
 	char request[REQUEST_ID_SIZE];
 	uint32_t flags;    /* with the policy behind it the whole of what holds from now on */
 	uint32_t n_policy; /* as in struct msg_start */
+};
+
+struct msg_shutdown {
+	struct msg_head head;
+	uint32_t kills; /* once the front has exited, all sandboxes are killed; the paused ones live until then */
+	uint8_t pad[4];
 };
 
 struct msg_level {

@@ -344,7 +344,7 @@ void front_tls_files(struct warden *w)
 
 void front_shutdown(struct warden *w)
 {
-	struct msg_ok ev = { .head = { MSG_VERSION, EV_SHUTDOWN, 0 } };
+	struct msg_shutdown ev = { .head = { MSG_VERSION, EV_SHUTDOWN, 0 }, .kills = !w->cfg.keep_on_stop };
 
 	answer(w, w->life, &ev, sizeof ev);
 }

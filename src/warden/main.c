@@ -39,6 +39,8 @@
 #define DAEMON_NICE (-10)
 /* for the front: it gives its answers three seconds, and then writes what it has */
 #define STOP_GRACE_MS 15000
+/* ... and if paused sandboxes are to be killed, it writes their memory to disk first; systemd waits for 90 s */
+#define STOP_WRITES_MS 75000
 #define UNKNOWN_FREE_MB 8192
 #define SLOTS_SPARE 16 /* for sandboxes that are ending */
 
@@ -65,7 +67,11 @@ static bool work_left(const struct warden *w)
 
 void warden_settle(struct warden *w)
 {
-	if (!w->stopping || work_left(w) || service_running(w->front))
+	if (!w->stopping || service_running(w->front))
+		return;
+	if (!w->cfg.keep_on_stop)
+		units_kill_all(w); /* those that were left to the front */
+	if (work_left(w))
 		return;
 	if (service_running(w->agent)) {
 		service_stop(w->agent, true);
@@ -104,9 +110,9 @@ static void on_stop(void *user, int signo)
 	front_shutdown(w);
 	service_stop(w->front, !w->link);
 	units_cancel_queue(w);
-	if (!w->cfg.keep_on_stop)
-		units_kill_all(w);
-	timer_arm(w->stop_timer, STOP_GRACE_MS);
+	bool writes = !w->cfg.keep_on_stop && w->link && units_kill_running(w);
+
+	timer_arm(w->stop_timer, writes ? STOP_WRITES_MS : STOP_GRACE_MS);
 	warden_settle(w);
 }
 

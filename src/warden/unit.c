@@ -494,9 +494,24 @@ void unit_adopt(struct warden *w, const struct record *r)
 void units_kill_all(struct warden *w)
 {
 	for (size_t i = 0; i < SLOTS_MAX; i++) {
-		if (w->slots[i])
+		if (w->slots[i] && !w->slots[i]->reason)
 			unit_kill(w->slots[i]);
 	}
+}
+
+bool units_kill_running(struct warden *w)
+{
+	bool left = false;
+
+	for (size_t i = 0; i < SLOTS_MAX; i++) {
+		struct unit *sb = w->slots[i];
+
+		if (sb && sb->state == UNIT_RUNNING && sb->frozen && !sb->reason)
+			left = true;
+		else if (sb)
+			unit_kill(sb);
+	}
+	return left;
 }
 
 void units_cancel_queue(struct warden *w)

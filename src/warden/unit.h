@@ -111,6 +111,7 @@ struct msg_limits limits_to_msg(const struct engine_limits *l);
 void unit_built(struct unit *sb, int r, const struct engine_record *er, int pidfd, const struct err *e);
 
 void units_kill_all(struct warden *w);
+bool units_kill_running(struct warden *w); /* all but those that are frozen; true: there are such */
 void units_cancel_queue(struct warden *w);
 void units_disown(struct warden *w); /* the front is gone: what it was starting is not wanted any more */
 void units_free(struct warden *w);   /* memory and fds only */

@@ -284,6 +284,40 @@ test('on_stop = keep: SIGTERM leaves the sandboxes, the next start finds them', 
 	}
 })
 
+test('W1-W10, low: a stop right after a pause loses nothing: memory is written before sandboxes end, or stays where it is', { skip: noDisk }, async () => {
+	for (const [on_stop, where] of [['kill', 'disk'], ['keep', 'ram']]) {
+		const own = await newServer(buildDir, { pool_size_mb: 3072, checkpoint_after_s: 3600, on_stop }).start()
+		let at = via(own)
+		try {
+			const paused = [await at.create(), await at.create()], running = await at.create()
+			for (const sbx of paused) {
+				const run = await at.start(sbx, 'sleep 1000 >/dev/null 2>&1 & echo $! >/home/user/pid')
+				await run.ended
+			}
+			for (const sbx of paused)
+				assert.equal((await at.api('POST', `/sandboxes/${sbx.sandboxID}/pause`, {})).status, 204)
+			own.signal('SIGTERM')
+			assert.equal(await own.exited, 0)
+			await own.start()
+			at = via(own)
+			for (const sbx of paused) {
+				assert.equal((await at.api('GET', `/sandboxes/${sbx.sandboxID}`)).json.pausedMemory, where)
+				const back = await at.api('POST', `/sandboxes/${sbx.sandboxID}/connect`, { timeout: 600 })
+				assert.equal(back.status, 201, `${on_stop}: ${back.text}`)
+				const run = await at.start(sbx, 'kill -0 $(cat /home/user/pid) && echo alive')
+				await run.ended
+				assert.equal(outputOf(run.events), 'alive\n')
+			}
+			assert.equal((await at.api('GET', `/sandboxes/${running.sandboxID}`)).status, on_stop === 'keep' ? 200 : 404)
+			for (const sbx of on_stop === 'keep' ? [...paused, running] : paused)
+				assert.equal((await at.kill(sbx)).status, 204)
+		} finally {
+			const end = await own.stop()
+			assert.ok(end.clean, JSON.stringify(end.left))
+		}
+	}
+})
+
 test('after a restart of the host running ones are told as ended with the reason, and paused ones resume', { skip: noDisk }, async () => {
 	const own = await newServer(buildDir, { pool_size_mb: 3072, checkpoint_after_s: 0 }).start()
 	let at = via(own)

@@ -168,7 +168,7 @@ static void on_message(struct warden_link *w, const struct msg_head *h, size_t n
 			w->ops->on_webhooks(w->user, fd);
 		return;
 	case EV_SHUTDOWN:
-		w->ops->on_shutdown(w->user);
+		w->ops->on_shutdown(w->user, (const struct msg_shutdown *)h);
 		break;
 	default:
 		link_lost(w, "message of an unknown type");

@@ -29,7 +29,7 @@ typedef void warden_fn(void *user, const struct warden_reply *re);
 struct warden_ops {
 	void (*on_exited)(void *user, const struct msg_exited *m);
 	void (*on_oom)(void *user, const struct msg_oom *m);
-	void (*on_shutdown)(void *user);
+	void (*on_shutdown)(void *user, const struct msg_shutdown *m);
 	void (*on_log_level)(void *user, const struct msg_level *m);
 	void (*on_refused)(void *user, const struct msg_refused *m);
 	void (*on_blocked)(void *user, const struct msg_blocked *m);

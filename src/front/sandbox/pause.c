@@ -251,7 +251,8 @@ void sandbox_pause_tick(struct sandbox *sb)
 	uint64_t now = clock_wall_ms();
 
 	if (now < sb->kept.next_try_ms ||
-	    (!f->sandbox.hurries && now < sb->end_ms + f->link.opt.checkpoint_after_s * 1000ull))
+	    (!f->sandbox.hurries && !f->sandbox.writes_first &&
+		now < sb->end_ms + f->link.opt.checkpoint_after_s * 1000ull))
 		return;
 	sb->kept.tries++;
 	sb->kept.next_try_ms = UINT64_MAX; /* until this one is answered */
@@ -291,16 +292,27 @@ static bool will_be_written(const struct sandbox *sb)
 }
 
 /* One that was tried as often as it can be is not waited for: whoever asked sees in the store that it is not there. */
-void sandbox_hurry_done(struct front *f)
+static bool is_memory_written(const struct front *f)
 {
 	bool works = f->sandbox.checkpoints > 0;
 
-	if (!f->sandbox.hurries)
-		return;
 	for (const struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL);
 	    f->sandbox.can_checkpoint && sb && !works; sb = sandbox_table_next(f->sandbox.table, sb))
 		works = will_be_written(sb);
-	if (write(f->sandbox.hurry_fd, works ? "w" : "d", 1) != 1)
+	return !works;
+}
+
+bool sandbox_write_memory(struct front *f)
+{
+	for (struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
+	    sb = sandbox_table_next(f->sandbox.table, sb))
+		sandbox_pause_tick(sb);
+	return is_memory_written(f);
+}
+
+void sandbox_hurry_done(struct front *f)
+{
+	if (f->sandbox.hurries && write(f->sandbox.hurry_fd, is_memory_written(f) ? "d" : "w", 1) != 1)
 		log_warn("could not report the progress of writing memory", "file=" SANDBOX_HURRY " err=%m");
 }
 

@@ -177,6 +177,9 @@ void sandbox_run_on(struct sandbox *sb); /* PAUSING, by a front that is no more 
 int sandbox_hurry_open(struct front *f, struct err *e);
 void sandbox_hurry_look(struct front *f);
 void sandbox_hurry_done(struct front *f);
+/* The server stops, and sandboxes end with it: begins to write what is in memory only. True: nothing is left to wait
+ * for. */
+bool sandbox_write_memory(struct front *f);
 void sandbox_pause_tick(struct sandbox *sb); /* once a second: keeps the memory of a paused one on disk, too */
 /* the warden has it no more, but it lives on in what is kept; false: it does not */
 bool sandbox_paused_exited(struct sandbox *sb);

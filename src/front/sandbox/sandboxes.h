@@ -46,5 +46,6 @@ struct sandboxes {
 	uint32_t checkpoints;  /* under way */
 	int hurry_fd;          /* see sandbox_hurry_open() */
 	bool hurries;          /* what is paused is to be written to disk now: see sandbox_hurry_look() */
+	bool writes_first;     /* the server stops, and sandboxes are killed once we have exited: likewise */
 	bool can_checkpoint;   /* the memory of a sandbox can be kept on disk */
 };
