@@ -27,7 +27,7 @@ struct request_ops { /* as the functions of http/server.h that are called alike 
 	int (*hijack)(struct http_req *rq, struct str raw_head, struct stream **ret, struct buf *ret_early);
 	void (*body_splice)(struct http_req *rq, struct stream *to); /* these two: NULL: not possible */
 	struct stream *(*splice_to)(const struct http_req *rq, uint64_t *ret_left);
-	void (*share)(struct http_req *rq, struct share *sh); /* NULL: the connection is not this request's alone */
+	void (*share)(struct http_req *rq, struct share *sh);
 };
 
 extern const struct request_ops h1_ops;

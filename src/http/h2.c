@@ -41,6 +41,31 @@ void h2_wake(struct h2_stream *st)
 	conn_kick(st->h->c);
 }
 
+/* F2: what the connection costs belongs to the share of its requests. If they belong to several, it has one of its own:
+ * none of theirs pays for the others. */
+static void choose_share(struct h2 *h)
+{
+	struct share *sh = NULL;
+	const struct h2_stream *st;
+
+	TAILQ_FOREACH(st, &h->streams, all)
+	{
+		if (sh && st->member.share && st->member.share != sh) {
+			sh = &h->own;
+			break;
+		}
+		sh = st->member.share ? st->member.share : sh;
+	}
+	if (h->c->s)
+		stream_share(h->c->s, sh);
+}
+
+void h2_share(struct h2_stream *st, struct share *sh)
+{
+	share_join(&st->member, sh);
+	choose_share(st->h);
+}
+
 void h2_over(struct h2_stream *st, bool lost)
 {
 	struct h2 *h = st->h;
@@ -53,6 +78,8 @@ void h2_over(struct h2_stream *st, bool lost)
 	if (c->server)
 		c->server->h2_granted -= st->granted;
 	TAILQ_REMOVE(&h->streams, st, all);
+	if (st->member.share)
+		h2_share(st, NULL);
 	if (st->is_awake)
 		TAILQ_REMOVE(&h->awake, st, wake);
 	if (--c->n_streams == 0) {
@@ -415,6 +442,7 @@ static void h2_lost(struct h2 *h)
 		h2_over(st, !st->sent_all);
 	nghttp2_session_del(h->ng);
 	h2_head_done(&h->head);
+	share_done(&h->own);
 	free(h);
 }
 
@@ -485,6 +513,7 @@ static struct h2 *h2_open(struct http_conn *c)
 	h->c = c;
 	TAILQ_INIT(&h->streams);
 	TAILQ_INIT(&h->awake);
+	share_init(&h->own, c->loop);
 	h2_guard_init(&h->guard, now_of(h));
 	if (nghttp2_submit_settings(h->ng, NGHTTP2_FLAG_NONE, settings, ARRAY_LEN(settings)) != 0 ||
 	    nghttp2_session_set_local_window_size(h->ng, NGHTTP2_FLAG_NONE, 0, CONN_WINDOW) != 0) {

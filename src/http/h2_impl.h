@@ -13,6 +13,7 @@
 #include "http/conn.h"
 #include "http/h2_guard.h"
 #include "http/h2_head.h"
+#include "loop/share.h"
 
 TAILQ_HEAD(h2_stream_list, h2_stream);
 
@@ -25,9 +26,10 @@ struct h2 {
 	struct h2_head head; /* the one that is coming in: there is never more than one */
 	size_t head_bytes;   /* received since it began, in whatever frames */
 	bool in_head, is_trailer;
-	bool ending; /* the peer has been told to go, */
-	bool calm;   /* ... at once */
-	bool failed; /* nghttp2 has given up, or we have */
+	bool ending;      /* the peer has been told to go, */
+	bool calm;        /* ... at once */
+	bool failed;      /* nghttp2 has given up, or we have */
+	struct share own; /* of the loop's time, while its requests belong to different shares */
 };
 
 struct h2_stream {
@@ -46,6 +48,7 @@ struct h2_stream {
 	size_t off;
 	size_t taken;               /* body bytes that the handler has taken */
 	size_t granted;             /* window beyond the usual one */
+	struct share_member member; /* in the share that its request belongs to; it never asks for a turn itself */
 	uint64_t born_ms, moved_ms; /* when it began; when a byte of its answer last went out */
 	struct request r;           /* last: it ends with the text of its head */
 };
@@ -53,6 +56,7 @@ struct h2_stream {
 /* h2.c */
 void h2_wake(struct h2_stream *st);            /* h2_step() comes, after the handlers that are running */
 void h2_over(struct h2_stream *st, bool lost); /* on_close, and gone */
+void h2_share(struct h2_stream *st, struct share *sh);
 
 /* h2_stream.c */
 extern const struct request_ops h2_request_ops;

@@ -465,6 +465,12 @@ void h2_step(struct h2_stream *st)
 	}
 }
 
+static void h2_share_request(struct http_req *rq, struct share *sh)
+{
+	if (!request_of(rq)->over)
+		h2_share(stream_of(rq), sh);
+}
+
 const struct request_ops h2_request_ops = {
 	.respond = h2_respond,
 	.begin = h2_begin,
@@ -474,4 +480,5 @@ const struct request_ops h2_request_ops = {
 	.want = h2_want,
 	.abort = h2_abort,
 	.hijack = h2_hijack,
+	.share = h2_share_request,
 };

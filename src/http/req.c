@@ -47,10 +47,7 @@ void http_body_want(struct http_req *rq, bool on)
 
 void http_share(struct http_req *rq, struct share *sh)
 {
-	const struct request_ops *ops = request_of(rq)->ops;
-
-	if (ops->share)
-		ops->share(rq, sh);
+	request_of(rq)->ops->share(rq, sh);
 }
 
 void http_close_after(struct http_req *rq)

@@ -142,7 +142,7 @@ struct stream *http_splice_to(const struct http_req *rq, uint64_t *ret_left);
 void http_moved(struct http_req *rq, size_t n);
 
 /* What is done for the request and its answer from now on is part of a share (loop/share.h), until the request is over.
- * Over HTTP/2 only what its handler does is: the connection belongs to others, too. */
+ * An HTTP/2 connection is part of the share of its requests, or of one of its own if they belong to several. */
 void http_share(struct http_req *rq, struct share *sh);
 void http_close_after(struct http_req *rq); /* no keep-alive after this response */
 /* breaks the connection with a reset; on_close follows */

@@ -9,6 +9,7 @@
 
 #include "http/conn.h"
 #include "http/h2.h"
+#include "loop/share.h"
 #include "loop/stream.h"
 #include "unit.h"
 #include "wire.h"
@@ -421,6 +422,47 @@ static void one_that_waits_does_not_stop_the_others(void **state)
 	http_respond(t->held[0], 200, NULL, NULL, STR_LIT("late"));
 	turns(t, 3);
 	assert_answer(held, 200, "late");
+}
+
+static int members(const struct share *sh)
+{
+	const struct share_member *m;
+	int n = 0;
+
+	LIST_FOREACH(m, &sh->members, all)
+	n++;
+	return n;
+}
+
+/* F2: with the connection itself a share has one member more than requests. */
+static void a_connection_is_in_the_share_of_its_requests(void **state)
+{
+	struct site *t = *state;
+	struct share one, other;
+
+	share_init(&one, t->l);
+	share_init(&other, t->l);
+	for (int i = 0; i < 4; i++)
+		(void)ask(t, "/hold");
+	turns(t, 3);
+	http_share(t->held[0], &one);
+	http_share(t->held[1], &one);
+	assert_int_equal(members(&one), 3);
+	http_share(t->held[2], &other); /* now neither pays for it */
+	assert_int_equal(members(&one), 2);
+	assert_int_equal(members(&other), 1);
+	struct ask *a = ask_with(t, "POST", "/echo", NULL, 0, STR_LIT("still served"), false);
+
+	turns(t, 4);
+	assert_answer(a, 200, "still served");
+	http_respond(t->held[2], 200, NULL, NULL, STR_LIT(""));
+	turns(t, 3);
+	assert_int_equal(members(&other), 0);
+	assert_int_equal(members(&one), 3);
+	share_done(&one); /* the requests outlive their sandbox */
+	http_share(t->held[3], &other);
+	assert_int_equal(members(&other), 2);
+	share_done(&other);
 }
 
 static void a_large_answer_goes_as_fast_as_it_is_read(void **state)
@@ -868,6 +910,7 @@ int main(void)
 		CASE(a_request_is_what_a_handler_knows),
 		CASE(answers_have_their_heads_and_ends),
 		CASE(one_that_waits_does_not_stop_the_others),
+		CASE(a_connection_is_in_the_share_of_its_requests),
 		CASE(a_large_answer_goes_as_fast_as_it_is_read),
 		CASE(a_body_comes_as_fast_as_it_is_wanted),
 		CASE(what_is_cut_is_seen_to_be_cut),
