@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "front/account/keyring.h"
 #include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
@@ -27,6 +28,7 @@
 #define LINK_MS (3600 * 1000ull)
 #define PIECE (512 * 1024)
 #define MIB (1024 * 1024ull)
+#define BLOCKED "team is blocked"
 #define TAKINGS_MAX 100 /* of a team at once: an SDK sends the files of all COPY steps side by side */
 
 static bool is_hash(const char *z)
@@ -108,6 +110,14 @@ static int check_link(struct req *r, struct template_row *t, struct err *e)
 	if (!secret_eq(str_of(want), str_of(token)))
 		return err_set(e, EACCES, "this is not an address to send files to");
 	return ms < clock_wall_ms() ? err_set(e, EACCES, "the time of this address is over: ask for another") : 0;
+}
+
+/* Whoever has the address has it for an hour; a block holds at once. */
+static bool is_blocked(const struct front *f, const char *team)
+{
+	const struct team *t = keyring_team(f->account.keyring, str_of(team));
+
+	return !t || t->blocked;
 }
 
 static void begun(struct req *r, struct taking *t, const char *team)
@@ -214,6 +224,10 @@ int api_upload_begin(struct req *r)
 		refuse(r, 401, e.text);
 		return -1;
 	}
+	if (is_blocked(r->front, row.team)) {
+		refuse(r, 403, BLOCKED);
+		return -1;
+	}
 	if (r->http->content_length > 0 &&
 	    (uint64_t)r->http->content_length > r->front->link.opt.template_upload_max_mb * MIB) {
 		autofree char *text = str_fmt("the files have more than %u MiB",
@@ -278,7 +292,9 @@ void uploads_tick(struct front *f)
 
 	for (t = LIST_FIRST(&f->api.takings); t; t = next) {
 		next = LIST_NEXT(t, link);
-		if (now - t->last_ms > f->link.opt.body_timeout_s * 1000ull)
+		if (is_blocked(f, t->team))
+			refuse(t->r, 403, BLOCKED);
+		else if (now - t->last_ms > f->link.opt.body_timeout_s * 1000ull)
 			refuse(t->r, 408, "nothing has come for too long");
 	}
 }

@@ -565,3 +565,25 @@ test('W6: files that are never finished fill nothing', async () => {
 		await own.stop()
 	}
 })
+
+test('W6, low: the address for files of a blocked team takes nothing, and what is on its way ends', async () => {
+	const team = (await api('POST', '/admin/teams', { name: 'w6-blocked' })).json.teamID
+	const as = { key: (await api('POST', `/admin/teams/${team}/api-keys`, { name: 'k' })).json.key }
+	const { templateID } = (await api('POST', '/v3/templates', { name: 'w6-blocked', cpuCount: 1, memoryMB: 512 }, as)).json
+	const link = async (n) => (await api('GET', `/templates/${templateID}/files/${String(n).padStart(64, '0')}`, undefined, as)).json.url
+	const block = async (blocked) => assert.equal((await api('PATCH', `/admin/teams/${team}`, { blocked })).status, 200)
+	const url = await link(1), way = sending(await link(2))
+	try {
+		await way.send('some of it')
+		assert.equal((await fetch(url, { method: 'PUT', body: 'x' })).status, 200)
+		await block(true)
+		const refused = await fetch(url, { method: 'PUT', body: 'x' })
+		assert.equal(refused.status, 403)
+		assert.match((await refused.json()).message, /team is blocked/)
+		assert.equal(await way.answer, 403)
+		await block(false)
+		assert.equal((await fetch(url, { method: 'PUT', body: 'x' })).status, 200)
+	} finally {
+		way.req.destroy()
+	}
+})
