@@ -87,3 +87,22 @@ test('the protocol page has every message, and no other', () => {
 	const named = new Set([...read('docs/protocol-warden.md').matchAll(/`((?:OP|RE|EV|EG|HK|AU|FE)_[A-Z_]+)`/g)].map((m) => m[1]))
 	assert.deepEqual([...named].sort(), known)
 })
+
+// The text of all C sources, with string literals that follow each other as one.
+const literals = () => sources(SRC).map((file) => fs.readFileSync(file, 'utf8')).join('\n').replace(/"\s*\n?\s*"/g, '').replace(/\\"/g, '"')
+
+const FOREIGN = ['Address already in use', 'self-signed certificate in certificate chain']	// of libc and of OpenSSL
+
+test('messages that the page on troubleshooting explains are those of the programs', () => {
+	const text = literals(), missing = []
+	for (const after of ['## The server does not start', '## A client gets an error']) {
+		for (const [cell] of table('docs/troubleshooting.md', after)) {
+			for (const [, message] of cell.matchAll(/`([^`]+)`/g)) {
+				// What varies is written as '...', a number, N or an address; a file name is no message.
+				const parts = message.split(/'\.\.\.[^']*'|\.\.\.|…|'[^']*'|\b[N\d][\d.:]*\b|\(|\)|: /).map((part) => part.trim()).filter((part) => part.length >= 10)
+				missing.push(...parts.filter((part) => !text.includes(part) && !FOREIGN.includes(part)).map((part) => `${message}: '${part}'`))
+			}
+		}
+	}
+	assert.deepEqual(missing, [])
+})
