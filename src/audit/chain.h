@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trail/chain: one record of the audit trail as a line of JSON that is chained to the line before it.
  *
- *	{"seq":7,"time":"...","kind":"code.run","request":"...","team":"...","key":"...","sandbox":"...","session":"...",
- *	 "fields":{...},"prev":"<64 hex>","hash":"<64 hex>","mac":"<32 hex>"}
+ *	{"seq":7,"time":"...","kind":"code.run","request":"...","team":"...","key":"...","sandbox":"...",
+ *	 "session":"...","fields":{...},"prev":"<64 hex>","hash":"<64 hex>","mac":"<32 hex>"}
  *
  * All members are there, in this order, without blanks. `hash` is the SHA-256 of the bytes of the line before
  *`,"hash"`, so it covers `prev`, the hash of the record before: whoever changes a record has to change all that follow.

@@ -1217,8 +1217,8 @@ char *atoll_session_envs(struct atoll_sessions *m, const char *owner, const char
 int atoll_session_set_envs(struct atoll_sessions *m, const char *owner, const char *id, const char *json,
     struct atoll_error *e);
 
-/* {"sessionId","sandboxId","agentId","userId","createdAt","lastUsed","environment","resourceLimits":{"memory","cpu","diskSpace"}};
- * free() it. */
+/* {"sessionId","sandboxId","agentId","userId","createdAt","lastUsed","environment",
+ * "resourceLimits":{"memory","cpu","diskSpace"}}; free() it. */
 char *atoll_session_json(const struct atoll_session *s);
 
 /* Its sandbox, to work in; to be freed. recovered_from (or NULL): if the sandbox that it had is known to be gone, the

@@ -216,7 +216,10 @@ void config_defaults(struct config *c)
 		.body_timeout_s = 60,
 		.restart_max_ms = 2000,
 		.maxima = {
-			[LIM_MEMORY_MB] = 8192, [LIM_CPUS] = (cpus > 8 ? (uint64_t)cpus : 8) * 1000, [LIM_PIDS] = 4096, [LIM_DISK_MB] = 20480,
+			[LIM_MEMORY_MB] = 8192,
+			[LIM_CPUS] = (cpus > 8 ? (uint64_t)cpus : 8) * 1000,
+			[LIM_PIDS] = 4096,
+			[LIM_DISK_MB] = 20480,
 			[LIM_OPEN_FILES] = 1 << 20,
 		},
 		.log_level = LOG_LVL_INFO,

@@ -432,8 +432,13 @@ int main(int argc, char **argv)
 {
 	struct options o = {
 		.cfg = {
-			.instance = 15, .max_sandboxes = 1000, .state_dir = "/tmp/engine-try/state", .run_dir = "/tmp/engine-try/run",
-			.cache_dir = "/var/cache/atoll", .storage_bytes = 2ull << 30, .storage_max_bytes = 8ull << 30,
+			.instance = 15,
+			.max_sandboxes = 1000,
+			.state_dir = "/tmp/engine-try/state",
+			.run_dir = "/tmp/engine-try/run",
+			.cache_dir = "/var/cache/atoll",
+			.storage_bytes = 2ull << 30,
+			.storage_max_bytes = 8ull << 30,
 		},
 		.count = 1, .cycles = 1,
 	};

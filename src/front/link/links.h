@@ -24,7 +24,7 @@ struct links {
 	struct vault *vault;
 	struct warden_link *warden;
 	struct agent_link *agent;
-	struct certs *certs;       /* NULL without TLS */
+	struct certs *certs;  /* NULL without TLS */
 	uint32_t fds;         /* how many this process may have; the shares of it are below */
 	uint32_t idle;        /* idle connections into sandboxes */
 	uint32_t ticks;       /* seconds since it serves */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/init_watch: listening to what the init of a sandbox tells of the processes that are started in it, for its
- * log.
+/* front/sandbox/init_watch: listening to what the init of a sandbox tells of the processes that are started in it, for
+ * its log.
  *
  * It begins when a sandbox starts to run or is used and ends with its running; how many there are at once is bounded,
  * those used longest ago give way. What is told is text from inside: it is bounded, and only shown. After an

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/rules: tells atoll-egress what to put into the requests of sandboxes, over a socket that the warden made
- * for the two (ipc/rules.h).
+/* front/sandbox/rules: tells atoll-egress what to put into the requests of sandboxes, over a socket that the warden
+ * made for the two (ipc/rules.h).
  *
  * A new atoll-egress, and a new front, make the warden send a new socket; then everything is told again. */
 #pragma once

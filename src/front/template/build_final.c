@@ -27,7 +27,9 @@ static bool has_start(const struct build *b)
 static void on_final_saved(struct build *b, const char *name, uint32_t what)
 {
 	struct layer_row row = {
-		.what = what, .bytes = b->disk_bytes > b->disk_before ? b->disk_bytes - b->disk_before : 0, .created_ms = clock_wall_ms(),
+		.what = what,
+		.bytes = b->disk_bytes > b->disk_before ? b->disk_bytes - b->disk_before : 0,
+		.created_ms = clock_wall_ms(),
 		.used_ms = clock_wall_ms(),
 	}, old;
 	struct err e = ERR_INIT;

@@ -69,10 +69,20 @@ static struct view_facts facts(void)
 	return (struct view_facts) {
 		.row = { .mem_bytes = 512ull << 20, .swap_bytes = 64ull << 20, .cpu_permille = 1000 },
 		.use = {
-			.mem_bytes = 200ull << 20, .cache = 50ull << 20, .active_file = 30ull << 20, .inactive_file = 10ull << 20,
-			.swap_bytes = 4ull << 20, .cpu_user_ns = 3000000000, .cpu_system_ns = 1000000000, .pids = 7,
+			.mem_bytes = 200ull << 20,
+			.cache = 50ull << 20,
+			.active_file = 30ull << 20,
+			.inactive_file = 10ull << 20,
+			.swap_bytes = 4ull << 20,
+			.cpu_user_ns = 3000000000,
+			.cpu_system_ns = 1000000000,
+			.pids = 7,
 		},
-		.cpus = { .at = { 1 }, .n = 1 }, .age_ms = 10500, .host_boot_s = 1700000000, .load = { 0.5, 0.25, 0.125 }, .cpuinfo = cpuinfo,
+		.cpus = { .at = { 1 }, .n = 1 },
+		.age_ms = 10500,
+		.host_boot_s = 1700000000,
+		.load = { 0.5, 0.25, 0.125 },
+		.cpuinfo = cpuinfo,
 	};
 }
 
