@@ -267,8 +267,9 @@ static int open_doors(struct front *f)
 	return r;
 }
 
-static void serve(struct front *f)
+static void serve(void *user)
 {
+	struct front *f = user;
 	struct err e;
 
 	if (confine_late(&e) < 0) {
@@ -314,7 +315,7 @@ static void on_list(void *user, const struct warden_reply *re)
 	boot_free(b);
 	rules_push_all(f);
 	if (f->link.certs)
-		certs_begin(f->link.certs, serve);
+		certs_begin(f->link.certs, serve, f);
 	else
 		serve(f);
 }
@@ -379,7 +380,7 @@ static void on_hello(void *user, const struct warden_reply *re)
 		return;
 	}
 	if (wants_tls(f)) {
-		f->link.certs = certs_new(f, m->ticket_secret);
+		f->link.certs = certs_new(&f->link, m->ticket_secret);
 		if (!f->link.certs) {
 			boot_fail(f, "set TLS up", "out of memory");
 			return;

@@ -33,8 +33,19 @@
 
 #define STOP_GRACE_MS 3000 /* for answers under way */
 
+/* The last request is over. */
+static void on_quiet(void *user)
+{
+	struct front *f = user;
+
+	if (f->link.stopping)
+		timer_arm(f->grace, 0); /* not at once: the answer may still be in a queue */
+}
+
 void front_connect(struct front *f)
 {
+	f->link.on_quiet = on_quiet;
+	f->link.quiet_user = f;
 	f->account.link = &f->link;
 	f->record.link = &f->link;
 	f->record.account = &f->account;
@@ -77,18 +88,6 @@ void front_stop(struct front *f)
 	if (f->sandbox.writes_first)
 		(void)sandbox_write_memory(f);
 	timer_arm(f->grace, f->link.requests == 0 ? 0 : STOP_GRACE_MS);
-}
-
-void front_request_begun(struct front *f)
-{
-	if (++f->link.requests > f->link.most_requests)
-		f->link.most_requests = f->link.requests;
-}
-
-void front_request_over(struct front *f)
-{
-	if (--f->link.requests == 0 && f->link.stopping)
-		timer_arm(f->grace, 0); /* not at once: the answer may still be in a queue */
 }
 
 void front_done(struct front *f)

@@ -61,8 +61,6 @@ static inline uint32_t front_max_conns(const struct front *f)
 }
 
 void front_connect(struct front *f); /* tells each floor where those below it are */
-void front_request_begun(struct front *f);
-void front_request_over(struct front *f); /* one of f->link.requests is done */
 void front_log_level(struct front *f, enum log_level level);
 void front_stop(struct front *f); /* finishes what is under way, then ends the loop */
 void front_done(struct front *f); /* frees what is there; sandboxes live on */

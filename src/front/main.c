@@ -22,6 +22,7 @@
 #include "front/account/metrics.h"
 #include "front/account/penalty.h"
 #include "front/account/quota.h"
+#include "front/api/dispatch.h"
 #include "front/api/handlers.h"
 #include "front/boot.h"
 #include "front/confine.h"
@@ -246,6 +247,13 @@ static void on_agent(void *user, int fd)
 
 	agent_link_set(f->link.agent, fd);
 }
+
+static int on_agent_event(void *user, struct str json, struct err *e)
+{
+	return audit_event(user, json, e);
+}
+
+static const struct agent_link_ops agent_ops = { .serve = &dispatch_ops, .on_event = on_agent_event };
 
 static void on_webhooks(void *user, int fd)
 {
@@ -631,7 +639,7 @@ static int set_up(struct front *f, struct err *e)
 		return -e->no;
 	f->sandbox.table = sandbox_table_new();
 	f->sandbox.rules = rules_link_new(f);
-	f->link.agent = agent_link_new(f);
+	f->link.agent = agent_link_new(&f->link, &agent_ops, f);
 	f->record.webhooks = webhooks_new(f);
 	f->account.capacity = capacity_new(f);
 	f->account.penalties = penalties_new();

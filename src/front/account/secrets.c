@@ -2,10 +2,11 @@
 /* front/account/secrets: names, values, placeholders. */
 #include "front/account/secrets.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/util/vault.h"
 #include "store/secrets.h"
 
@@ -51,15 +52,15 @@ static struct str label_of(const char *team, const char *id, char out[LABEL_MAX]
 	return (struct str) { out, n > 0 && n < LABEL_MAX ? (size_t)n : 0 };
 }
 
-void secret_seal(const struct front *f, const char *team, const char *id, struct str value, struct buf *out)
+void secret_seal(const struct links *l, const char *team, const char *id, struct str value, struct buf *out)
 {
 	char label[LABEL_MAX];
 
-	vault_seal(f->link.vault, label_of(team, id, label), value, out);
+	vault_seal(l->vault, label_of(team, id, label), value, out);
 }
 
 struct filling {
-	const struct front *f;
+	const struct links *links;
 	struct buf *out;
 };
 
@@ -68,7 +69,7 @@ static int on_found(void *user, const struct secret_row *r)
 	const struct filling *fl = user;
 	autobuf struct buf value = BUF_INIT(SECRET_VALUE_MAX + 1);
 	char label[LABEL_MAX];
-	int no = vault_unseal(fl->f->link.vault, label_of(r->team, r->id, label),
+	int no = vault_unseal(fl->links->vault, label_of(r->team, r->id, label),
 	    (struct str) { r->sealed, r->n_sealed }, &value);
 
 	if (no < 0) {
@@ -80,24 +81,24 @@ static int on_found(void *user, const struct secret_row *r)
 	return 0;
 }
 
-static int fill_one(const struct front *f, const char *team, struct str name, struct buf *out, struct err *e)
+static int fill_one(const struct links *l, const char *team, struct str name, struct buf *out, struct err *e)
 {
-	struct filling fl = { f, out };
+	struct filling fl = { l, out };
 	char clean[SECRET_NAME_MAX + 1];
 	struct err own = ERR_INIT;
 
 	if (secret_name(name, clean) < 0)
 		return err_set(e, EINVAL, "has a malformed placeholder");
-	if (!f)
+	if (!l)
 		return 0;
-	int r = secrets_find(f->link.store, team, clean, on_found, &fl, &own);
+	int r = secrets_find(l->store, team, clean, on_found, &fl, &own);
 
 	if (r == -ENOENT)
 		return err_set(e, ENOENT, "there is no secret '%s'", clean);
 	return r < 0 ? err_set(e, -r, "secret '%s' cannot be read", clean) : 0;
 }
 
-int secrets_fill(const struct front *f, const char *team, struct str text, struct buf *out, bool *ret_secret,
+int secrets_fill(const struct links *l, const char *team, struct str text, struct buf *out, bool *ret_secret,
     struct err *e)
 {
 	*ret_secret = false;
@@ -119,7 +120,7 @@ int secrets_fill(const struct front *f, const char *team, struct str text, struc
 		str_skip(&text, strlen(SECRET_MARK));
 		if (!memchr(text.p, '}', text.n))
 			return err_set(e, EINVAL, "has a malformed placeholder");
-		if (fill_one(f, team, str_cut(&text, '}'), out, e) < 0)
+		if (fill_one(l, team, str_cut(&text, '}'), out, e) < 0)
 			return -e->no;
 		*ret_secret = true;
 	}

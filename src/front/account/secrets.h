@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct front;
+struct links;
 struct secret_row;
 
 #define SECRET_NAME_MAX 128
@@ -24,10 +24,10 @@ int secret_name(struct str text, char ret[SECRET_NAME_MAX + 1]);
 bool secret_value_ok(struct str value); /* can stand in a header: no control characters, no blanks at its ends */
 
 /* The sealed value of a row. */
-void secret_seal(const struct front *f, const char *team, const char *id, struct str value, struct buf *out);
+void secret_seal(const struct links *l, const char *team, const char *id, struct str value, struct buf *out);
 
 /* Appends the text with its placeholders filled in. *ret_secret: there was one. -EINVAL: a placeholder is malformed;
- * -ENOTSUP: it asks for an identity token; -ENOENT: there is no such secret, whose name the text of e tells. With f
+ * -ENOTSUP: it asks for an identity token; -ENOENT: there is no such secret, whose name the text of e tells. With l
  * NULL only the form is checked. */
-int secrets_fill(const struct front *f, const char *team, struct str text, struct buf *out, bool *ret_secret,
+int secrets_fill(const struct links *l, const char *team, struct str text, struct buf *out, bool *ret_secret,
     struct err *e);

@@ -21,6 +21,7 @@
 #include "front/proxy/error.h"
 #include "front/record/audit_acts.h"
 #include "front/util/mem.h"
+#include "front/util/request_id.h"
 #include "http/server.h"
 #include "loop/loop.h"
 

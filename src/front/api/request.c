@@ -2,7 +2,6 @@
 /* front/api/request: route, key, body, handler, in this order. */
 #include "front/api/request.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +9,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "base/rand.h"
 #include "front/account/keyring.h"
 #include "front/account/metrics.h"
 #include "front/api/auth.h"
@@ -27,6 +25,7 @@
 #include "front/sandbox/table.h"
 #include "front/util/cors.h"
 #include "front/util/mem.h"
+#include "front/util/request_id.h"
 #include "http/json.h"
 #include "http/server.h"
 #include "http/url.h"
@@ -49,36 +48,6 @@ void req_unref(struct req *r)
 	free(r->param2);
 	free(r->work);
 	free(r);
-}
-
-static bool is_harmless(struct str id)
-{
-	char field[REQUEST_ID_SIZE] = "";
-
-	return id.n > 0 && id.n <= REQUEST_ID_MAX && str_copy(field, sizeof field, id) && check_request(field);
-}
-
-void request_id(const struct http_req *rq, char ret[REQUEST_ID_SIZE])
-{
-	struct str given = http_header_get(&rq->headers, "x-request-id");
-	uint64_t v;
-
-	memset(ret, 0, REQUEST_ID_SIZE); /* goes into messages as it is */
-	if (is_harmless(given)) {
-		(void)str_copy(ret, REQUEST_ID_SIZE, given);
-		return;
-	}
-	rand_bytes(&v, sizeof v);
-	(void)snprintf(ret, REQUEST_ID_SIZE, "%016" PRIx64, v);
-}
-
-void request_session(const struct http_req *rq, char ret[REQUEST_ID_SIZE])
-{
-	struct str given = http_header_get(&rq->headers, "x-atoll-session");
-
-	memset(ret, 0, REQUEST_ID_SIZE);
-	if (is_harmless(given))
-		(void)str_copy(ret, REQUEST_ID_SIZE, given);
 }
 
 static void stop_reading(struct req *r)
@@ -149,7 +118,7 @@ static void on_close(struct http_req *rq, bool lost)
 	    "request=%s method=%s route=%s status=%d ms=%.1f team=%s%s%s%s", r->id, r->method,
 	    r->route ? r->route->on.pattern : "none", r->status, (double)(clock_mono_us() - r->began_us) / 1000,
 	    *r->caller.team ? r->caller.team : "none", *r->sandbox ? " id=" : "", r->sandbox, lost ? " lost=1" : "");
-	front_request_over(r->front);
+	links_request_over(&r->front->link);
 	req_unref(r);
 }
 
@@ -285,7 +254,7 @@ void req_begin(struct front *f, struct http_req *rq)
 	(void)str_copy(r->method, sizeof r->method, rq->method);
 	rq->ops = &ops;
 	rq->user = r;
-	front_request_begun(f);
+	links_request_begun(&f->link);
 
 	if (str_is(rq->method, "OPTIONS")) {
 		r->status = 204;

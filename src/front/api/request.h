@@ -69,8 +69,3 @@ void req_again(struct req *r, struct sandbox *sb, void (*handler)(struct req *r)
 /* Once a second: requests that wait for a warden that does not answer are told so. What they asked for may still be
  * done. */
 void req_waiting_tick(struct front *f);
-
-/* What the client says that it belongs to (X-Atoll-Session), if that is harmless; else "". */
-void request_session(const struct http_req *rq, char ret[REQUEST_ID_SIZE]);
-void request_id(const struct http_req *rq,
-    char ret[REQUEST_ID_SIZE]); /* the client's own if it is harmless, else a new one */

@@ -92,7 +92,7 @@ static void add(struct req *r, const char *name, const char *value, const char *
 	struct err e = ERR_INIT;
 
 	rand_label(id + 4, 24);
-	secret_seal(f, r->caller.team, id, str_of(value), &sealed);
+	secret_seal(&f->link, r->caller.team, id, str_of(value), &sealed);
 	uint64_t now = clock_wall_ms();
 	struct secret_row row = {
 		.id = id,
@@ -246,7 +246,7 @@ void api_secret_set(struct req *r)
 		return;
 	const char *id = json_string_value(json_object_get(j, "secretID"));
 
-	secret_seal(r->front, r->caller.team, id, str_of(value), &sealed);
+	secret_seal(&r->front->link, r->caller.team, id, str_of(value), &sealed);
 	json_put(&kept, json_object_get(j, "metadata"));
 	struct secret_row row = {
 		.id = id,

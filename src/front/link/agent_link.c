@@ -9,10 +9,8 @@
 
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/api/dispatch.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/link/upstream.h"
-#include "front/record/audit.h"
 #include "front/util/mem.h"
 #include "http/server.h"
 #include "ipc/agent.h"
@@ -22,7 +20,9 @@
 #define CONNS_MAX 512 /* that it may have to us at a time */
 
 struct agent_link {
-	struct front *front;
+	struct links *links;
+	const struct agent_link_ops *ops;
+	void *user;
 	int fd; /* -1: it does not run */
 	struct watch *watch;
 	/* of its connections to us: a limit of their own, so that clients cannot use them up */
@@ -30,11 +30,13 @@ struct agent_link {
 	struct upstream_idle idle;
 };
 
-struct agent_link *agent_link_new(struct front *f)
+struct agent_link *agent_link_new(struct links *links, const struct agent_link_ops *ops, void *user)
 {
 	struct agent_link *l = must_alloc(sizeof *l);
 
-	l->front = f;
+	l->links = links;
+	l->ops = ops;
+	l->user = user;
 	l->fd = -1;
 	return l;
 }
@@ -55,13 +57,12 @@ void agent_link_free(struct agent_link *l)
 	free(l);
 }
 
-/* One line of the audit log. It comes from a process that reads bytes of strangers, so it is checked there. One that
- * makes no sense is left out: to hang up would take the agent layer from everybody. */
+/* An event that makes no sense is left out: to hang up would take the agent layer from everybody. */
 static void take_event(struct agent_link *l, struct str text)
 {
 	struct err e = ERR_INIT;
 
-	if (audit_event(l->front, text, &e) < 0)
+	if (l->ops->on_event(l->user, text, &e) < 0)
 		log_warn("could not record an event of atoll-agent", "err=%s", e.text);
 	else
 		log_info("agent event", "%.*s", STR_ARG(text));
@@ -118,8 +119,8 @@ void agent_link_set(struct agent_link *l, int fd)
 {
 	hang_up(l);
 	l->fd = fd;
-	l->server = http_server_new(l->front->link.loop, -1, &dispatch_ops, l->front);
-	l->watch = fd_nonblock(fd, true) < 0 ? NULL : watch_new(l->front->link.loop, fd, WATCH_IN, on_ready, l);
+	l->server = http_server_new(l->links->loop, -1, l->ops->serve, l->user);
+	l->watch = fd_nonblock(fd, true) < 0 ? NULL : watch_new(l->links->loop, fd, WATCH_IN, on_ready, l);
 	if (!l->watch || !l->server) {
 		log_error("cannot connect to atoll-agent", "err=out of memory");
 		hang_up(l);
@@ -130,7 +131,7 @@ void agent_link_set(struct agent_link *l, int fd)
 
 void agent_link_tick(struct agent_link *l)
 {
-	upstream_expire(&l->idle, loop_now_ms(l->front->link.loop));
+	upstream_expire(&l->idle, loop_now_ms(l->links->loop));
 }
 
 int agent_link_connect(struct agent_link *l, bool fresh, bool *ret_reused)
@@ -157,5 +158,5 @@ int agent_link_connect(struct agent_link *l, bool fresh, bool *ret_reused)
 
 void agent_link_put(struct agent_link *l, int fd)
 {
-	upstream_put(&l->idle, fd, loop_now_ms(l->front->link.loop));
+	upstream_put(&l->idle, fd, loop_now_ms(l->links->loop));
 }

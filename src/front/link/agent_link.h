@@ -8,10 +8,20 @@
 
 #include <stdbool.h>
 
-struct agent_link;
-struct front;
+#include "base/err.h"
+#include "base/str.h"
 
-struct agent_link *agent_link_new(struct front *f);
+struct agent_link;
+struct http_server_ops;
+struct links;
+
+struct agent_link_ops {
+	const struct http_server_ops *serve; /* its connections to us, with the same user */
+	/* one line for the audit log; it comes from a process that reads bytes of strangers, so it is to be checked */
+	int (*on_event)(void *user, struct str json, struct err *e);
+};
+
+struct agent_link *agent_link_new(struct links *l, const struct agent_link_ops *ops, void *user);
 void agent_link_set(struct agent_link *l, int fd); /* owned: to a new life of it */
 void agent_link_tick(struct agent_link *l);        /* once a second */
 void agent_link_free(struct agent_link *l);        /* NULL is fine */

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/link/warden_link.h"
 #include "front/util/mem.h"
 #include "http/tls.h"
@@ -21,13 +21,14 @@
 #define EXPIRY_SOON_S (14 * 86400)
 
 struct certs {
-	struct front *front;
+	struct links *links;
 	struct tls *tls;
 	struct timer *retry;
 	struct warden_call *asking;
 	struct buf cert; /* while the key is being asked for */
 	struct tls_cert_info info;
-	void (*done)(struct front *f); /* until it was tried for the first time */
+	void (*done)(void *user); /* until it was tried for the first time */
+	void *user;
 	unsigned tries;
 	bool again; /* asked for while another one was under way */
 };
@@ -47,10 +48,10 @@ static void finished(struct certs *c, const struct err *e)
 		log_error("the new TLS certificate cannot be used, keeping the old one", "err=%s", e->text);
 	}
 	if (c->done) {
-		void (*done)(struct front *) = c->done;
+		void (*done)(void *) = c->done;
 
 		c->done = NULL;
-		done(c->front);
+		done(c->user);
 	}
 	if (c->again) {
 		c->again = false;
@@ -108,7 +109,7 @@ static void ask(struct certs *c, enum tls_file which, warden_fn *fn)
 {
 	struct msg_tls_file m = { .which = which };
 
-	c->asking = warden_ask(c->front->link.warden, OP_TLS_FILE, &m, sizeof m, fn, c);
+	c->asking = warden_ask(c->links->warden, OP_TLS_FILE, &m, sizeof m, fn, c);
 }
 
 static void on_cert(void *user, const struct warden_reply *re)
@@ -140,13 +141,13 @@ static void on_retry(void *user)
 		fetch(c);
 }
 
-struct certs *certs_new(struct front *f, const uint8_t *ticket_secret)
+struct certs *certs_new(struct links *l, const uint8_t *ticket_secret)
 {
 	struct certs *c = must_alloc(sizeof *c);
 
-	c->front = f;
+	c->links = l;
 	c->tls = tls_new(ticket_secret, true);
-	c->retry = timer_new(f->link.loop, on_retry, c);
+	c->retry = timer_new(l->loop, on_retry, c);
 	if (!c->tls || !c->retry) {
 		certs_free(c);
 		return NULL;
@@ -154,9 +155,10 @@ struct certs *certs_new(struct front *f, const uint8_t *ticket_secret)
 	return c;
 }
 
-void certs_begin(struct certs *c, void (*done)(struct front *f))
+void certs_begin(struct certs *c, void (*done)(void *user), void *user)
 {
 	c->done = done;
+	c->user = user;
 	fetch(c);
 }
 

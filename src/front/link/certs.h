@@ -11,14 +11,14 @@
 #include "base/err.h"
 
 struct certs;
-struct front;
 struct http_secure;
+struct links;
 
-struct certs *certs_new(struct front *f, const uint8_t *ticket_secret); /* NULL: out of memory */
+struct certs *certs_new(struct links *l, const uint8_t *ticket_secret); /* NULL: out of memory */
 
 /* Fetches it for the first time; done is called once, also when there is none that can be used: then TLS connections
  * are closed at once until there is, and everything else is served. */
-void certs_begin(struct certs *c, void (*done)(struct front *f));
+void certs_begin(struct certs *c, void (*done)(void *user), void *user);
 void certs_again(struct certs *c); /* the files may have changed */
 
 struct http_secure *certs_secure(struct certs *c); /* for listeners */

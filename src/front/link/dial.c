@@ -9,7 +9,7 @@
 
 #include "base/fd.h"
 #include "base/str.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/link/warden_link.h"
 #include "front/util/mem.h"
 #include "loop/loop.h"
@@ -17,7 +17,7 @@
 #define CONNECT_MS 5000 /* a queue of connections that is full stays so if its server hangs */
 
 struct dial {
-	struct front *front;
+	struct links *links;
 	struct msg_dial msg;
 	struct warden_call *asking;
 	struct watch *watch; /* of fd */
@@ -104,7 +104,7 @@ static void on_asked(void *user, const struct warden_reply *re)
 		return;
 	}
 	d->fd = re->fd;
-	d->watch = d->fd < 0 ? NULL : watch_new(d->front->link.loop, d->fd, WATCH_OUT, on_ready, d);
+	d->watch = d->fd < 0 ? NULL : watch_new(d->links->loop, d->fd, WATCH_OUT, on_ready, d);
 	if (!d->watch)
 		finish(d, ENOMEM, "no socket, or no memory for it");
 }
@@ -112,17 +112,17 @@ static void on_asked(void *user, const struct warden_reply *re)
 static void ask(struct dial *d, enum dial_family family)
 {
 	d->msg.family = (uint8_t)family;
-	d->asking = warden_ask(d->front->link.warden, OP_DIAL, &d->msg, sizeof d->msg, on_asked, d);
+	d->asking = warden_ask(d->links->warden, OP_DIAL, &d->msg, sizeof d->msg, on_asked, d);
 }
 
-struct dial *dial_new(struct front *f, const char *id, uint16_t port, const char *request, dial_fn *fn, void *user)
+struct dial *dial_new(struct links *l, const char *id, uint16_t port, const char *request, dial_fn *fn, void *user)
 {
 	struct dial *d = must_alloc(sizeof *d);
 
-	*d = (struct dial) { .front = f, .msg.port = port, .fd = -1, .fn = fn, .user = user };
+	*d = (struct dial) { .links = l, .msg.port = port, .fd = -1, .fn = fn, .user = user };
 	(void)str_copy(d->msg.id, sizeof d->msg.id, str_of(id));
 	(void)str_copy(d->msg.request, sizeof d->msg.request, str_of(request));
-	d->limit = timer_new(f->link.loop, on_limit, d);
+	d->limit = timer_new(l->loop, on_limit, d);
 	if (!d->limit)
 		abort(); /* as must_alloc() */
 	timer_arm(d->limit, CONNECT_MS);

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 struct dial;
-struct front;
+struct links;
 
 struct dial_result {
 	int no;           /* 0; ECONNREFUSED: nobody listens there; else the sandbox cannot be reached */
@@ -18,5 +18,5 @@ struct dial_result {
 typedef void dial_fn(void *user, const struct dial_result *re);
 
 /* fn is called once, never from in here; the dial is gone then. request: the correlation id. */
-struct dial *dial_new(struct front *f, const char *id, uint16_t port, const char *request, dial_fn *fn, void *user);
+struct dial *dial_new(struct links *l, const char *id, uint16_t port, const char *request, dial_fn *fn, void *user);
 void dial_free(struct dial *d); /* fn will not be called; NULL is fine */

@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/link/warden_link.h"
 #include "front/util/mem.h"
 #include "http/call.h"
@@ -25,7 +25,7 @@
 #define STALL_MS 120000 /* nothing moves for so long */
 
 struct init_put {
-	struct front *front;
+	struct links *links;
 	struct warden_call *connecting;
 	struct http_call *call;
 	struct timer *timer;
@@ -68,7 +68,7 @@ static void push(struct init_put *p)
 	while (p->upload && p->sent < p->bytes && http_call_queued(p->call) < STREAM_HIGH) {
 		autobuf struct buf piece = BUF_INIT(PIECE_MAX);
 
-		if (uploads_read(p->front->link.uploads, p->upload, p->piece++, &piece, &e) < 0) {
+		if (uploads_read(p->links->uploads, p->upload, p->piece++, &piece, &e) < 0) {
 			finish(p, e.no == ENOENT ? EIO : e.no, e.text);
 			return;
 		}
@@ -139,7 +139,7 @@ static void on_connected(void *user, const struct warden_reply *re)
 		finish(p, re->no, re->text);
 		return;
 	}
-	p->call = http_call_new(p->front->link.loop, re->fd, &ops, p);
+	p->call = http_call_new(p->links->loop, re->fd, &ops, p);
 	if (!p->call) {
 		finish(p, ENOMEM, "out of memory");
 		return;
@@ -149,13 +149,13 @@ static void on_connected(void *user, const struct warden_reply *re)
 	push(p);
 }
 
-struct init_put *init_put_new(struct front *f, const char *id, const char *path, uint64_t upload, uint64_t bytes,
+struct init_put *init_put_new(struct links *l, const char *id, const char *path, uint64_t upload, uint64_t bytes,
     struct str text, init_put_fn *fn, void *user)
 {
 	struct init_put *p = must_alloc(sizeof *p);
 
 	*p = (struct init_put) {
-		.front = f,
+		.links = l,
 		.upload = upload,
 		.bytes = bytes,
 		.head = BUF_INIT(8192),
@@ -171,7 +171,7 @@ struct init_put *init_put_new(struct front *f, const char *id, const char *path,
 	buf_fmt(&p->head,
 	    " HTTP/1.1\r\nHost: init\r\nContent-Type: application/octet-stream\r\nContent-Length: %llu\r\n\r\n",
 	    (unsigned long long)(upload ? bytes : p->text.n));
-	p->timer = timer_new(f->link.loop, on_stalled, p);
-	p->connecting = warden_ask_id(f->link.warden, OP_CONNECT, id, "", on_connected, p);
+	p->timer = timer_new(l->loop, on_stalled, p);
+	p->connecting = warden_ask_id(l->warden, OP_CONNECT, id, "", on_connected, p);
 	return p;
 }

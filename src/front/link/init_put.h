@@ -6,13 +6,13 @@
 
 #include "base/str.h"
 
-struct front;
+struct links;
 struct init_put;
 
 typedef void init_put_fn(void *user, int no, const char *text); /* no: 0, or an errno value and why */
 
 /* The file belongs to root. upload 0: what is written is `text` instead, which is copied. fn is called once, never from
  * inside. */
-struct init_put *init_put_new(struct front *f, const char *id, const char *path, uint64_t upload, uint64_t bytes,
+struct init_put *init_put_new(struct links *l, const char *id, const char *path, uint64_t upload, uint64_t bytes,
     struct str text, init_put_fn *fn, void *user);
 void init_put_free(struct init_put *p); /* NULL is fine */

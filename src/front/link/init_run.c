@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/link/warden_link.h"
 #include "front/util/mem.h"
 #include "http/call.h"
@@ -22,7 +22,7 @@
 #define WHY_SIZE 1024
 
 struct init_run {
-	struct front *front;
+	struct links *links;
 	struct warden_call *connecting;
 	struct http_call *call;
 	struct timer *timer;
@@ -193,7 +193,7 @@ static void on_connected(void *user, const struct warden_reply *re)
 		fail(r, re->no, re->text);
 		return;
 	}
-	r->call = http_call_new(r->front->link.loop, re->fd, &ops, r);
+	r->call = http_call_new(r->links->loop, re->fd, &ops, r);
 	if (!r->call) {
 		fail(r, ENOMEM, "out of memory");
 		return;
@@ -228,12 +228,12 @@ static void compose(struct init_run *r, const struct run_spec *sp)
 		r->out.bad = true;
 }
 
-struct init_run *init_run_new(struct front *f, const struct run_spec *sp, const struct run_ops *run_ops, void *user)
+struct init_run *init_run_new(struct links *l, const struct run_spec *sp, const struct run_ops *run_ops, void *user)
 {
 	struct init_run *r = must_alloc(sizeof *r);
 
 	*r = (struct init_run) {
-		.front = f,
+		.links = l,
 		.out = BUF_INIT(MESSAGE_MAX + 4096),
 		.in = BUF_INIT(PENDING_MAX),
 		.data = BUF_INIT(PENDING_MAX),
@@ -241,12 +241,12 @@ struct init_run *init_run_new(struct front *f, const struct run_spec *sp, const 
 		.user = user,
 	};
 	compose(r, sp);
-	r->timer = timer_new(f->link.loop, on_late, r);
+	r->timer = timer_new(l->loop, on_late, r);
 	if (r->timer && sp->wait_ms)
 		timer_arm(r->timer, sp->wait_ms);
 	if (r->out.bad && r->timer)
 		timer_arm(r->timer, 0); /* not from inside */
 	else
-		r->connecting = warden_ask_id(f->link.warden, OP_CONNECT, sp->id, sp->request, on_connected, r);
+		r->connecting = warden_ask_id(l->warden, OP_CONNECT, sp->id, sp->request, on_connected, r);
 	return r;
 }

@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct front;
+struct links;
 struct init_run;
 
 struct run_spec {
@@ -37,5 +37,5 @@ struct run_ops {
 };
 
 /* Callbacks never come from inside. They must not free the run, but for on_end after which it is gone. */
-struct init_run *init_run_new(struct front *f, const struct run_spec *sp, const struct run_ops *ops, void *user);
+struct init_run *init_run_new(struct links *l, const struct run_spec *sp, const struct run_ops *ops, void *user);
 void init_run_free(struct init_run *r); /* not wanted any more: no callbacks; the process runs on. NULL is fine */

@@ -24,14 +24,19 @@ struct links {
 	struct vault *vault;
 	struct warden_link *warden;
 	struct agent_link *agent;
-	struct certs *certs;  /* NULL without TLS */
-	uint32_t fds;         /* how many this process may have; the shares of it are below */
-	uint32_t idle;        /* idle connections into sandboxes */
-	uint32_t ticks;       /* seconds since it serves */
-	uint32_t requests;    /* under way */
+	struct certs *certs;          /* NULL without TLS */
+	uint32_t fds;                 /* how many this process may have; the shares of it are below */
+	uint32_t idle;                /* idle connections into sandboxes */
+	uint32_t ticks;               /* seconds since it serves */
+	uint32_t requests;            /* under way */
+	void (*on_quiet)(void *user); /* the last of them is over; set by the top, may be NULL */
+	void *quiet_user;
 	size_t most_requests; /* since memory was last given back */
 	bool stopping;
 };
+
+void links_request_begun(struct links *l);
+void links_request_over(struct links *l); /* one of l->requests is done */
 
 /* A client must not be able to use up the fds: an answer of the warden that carries one could not be received. Half of
  * them are for the connections of clients, see front_max_conns(). */

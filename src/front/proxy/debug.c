@@ -19,6 +19,7 @@
 #include "front/sandbox/spec.h"
 #include "front/sandbox/table.h"
 #include "front/util/mem.h"
+#include "front/util/request_id.h"
 #include "http/json.h"
 #include "http/server.h"
 

@@ -27,6 +27,7 @@
 #include "front/sandbox/sandbox.h"
 #include "front/util/cors.h"
 #include "front/util/mem.h"
+#include "front/util/request_id.h"
 #include "http/call.h"
 #include "http/server.h"
 #include "loop/loop.h"
@@ -442,7 +443,7 @@ static void connect_up(struct exchange *ex)
 	if (!ex->link.hooked)
 		sandbox_attach(ex->sb, &ex->link);
 	if (!proxy_port_is_ours(ex->port) && !warden_silent(ex->front->link.warden)) {
-		ex->dial = dial_new(ex->front, ex->sb->id, ex->port, ex->id, on_dialed, ex);
+		ex->dial = dial_new(&ex->front->link, ex->sb->id, ex->port, ex->id, on_dialed, ex);
 		return;
 	}
 	int fd = ex->reused || !proxy_port_is_ours(ex->port) ? -1 : sandbox_idle_take(ex->sb);
@@ -550,7 +551,7 @@ static void on_close(struct http_req *rq, bool lost)
 	drop_up(ex);
 	ex->front->proxy.exchanges--;
 	ex->sb->exchanges--;
-	front_request_over(ex->front);
+	links_request_over(&ex->front->link);
 	sandbox_unref(ex->sb);
 	free(ex->path);
 	free(ex);
@@ -601,7 +602,7 @@ void exchange_begin(struct sandbox *sb, struct http_req *rq, uint16_t port)
 	rq->ops = &down_ops;
 	rq->user = ex;
 	http_share(rq, &sb->share);
-	front_request_begun(ex->front);
+	links_request_begun(&ex->front->link);
 	ex->front->proxy.exchanges++;
 	sb->exchanges++;
 	http_body_want(rq, false); /* until there is somebody to send it to */

@@ -18,6 +18,7 @@
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/table.h"
 #include "front/util/cors.h"
+#include "front/util/request_id.h"
 #include "front/util/token.h"
 #include "http/server.h"
 

@@ -18,6 +18,7 @@
 #include "front/sandbox/volumes.h"
 #include "front/util/cors.h"
 #include "front/util/mem.h"
+#include "front/util/request_id.h"
 #include "front/util/token.h"
 #include "http/call.h"
 #include "http/json.h"
@@ -338,7 +339,7 @@ static void on_close(struct http_req *rq, bool is_lost)
 	    c->v ? c->v->id : "none", c->method, c->status, (double)(clock_mono_us() - c->began_us) / 1000,
 	    (unsigned long long)c->up, (unsigned long long)c->down, is_lost ? " lost=1" : "");
 	drop_up(c);
-	front_request_over(c->front);
+	links_request_over(&c->front->link);
 	volume_unref(c->v);
 	free(c);
 }
@@ -386,7 +387,7 @@ void volume_content_begin(struct front *f, struct http_req *rq)
 	request_id(rq, c->id);
 	rq->ops = &down_ops;
 	rq->user = c;
-	front_request_begun(f);
+	links_request_begun(&f->link);
 	struct volume *v = check(c);
 
 	if (!v)

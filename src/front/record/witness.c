@@ -19,6 +19,7 @@
 #include "front/record/veil.h"
 #include "front/sandbox/sandbox.h"
 #include "front/util/mem.h"
+#include "front/util/request_id.h"
 #include "http/connect.h"
 #include "http/gunzip.h"
 #include "http/json.h"

@@ -189,7 +189,7 @@ static int compose(struct rules_link *l, const struct push *p, uint32_t seq, str
 	struct rules *r = NULL;
 	struct err e = ERR_INIT;
 
-	if (!label || spec_rules_fill(f, sb->team, sb->spec.network, false, &r, &e) < 0) {
+	if (!label || spec_rules_fill(&f->link, sb->team, sb->spec.network, false, &r, &e) < 0) {
 		log_error("could not create the network rules of a sandbox", "id=%s err=%s", sb->id, e.text);
 		return -EIO;
 	}

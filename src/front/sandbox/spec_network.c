@@ -94,7 +94,7 @@ int spec_check_secrets(const struct front *f, const char *team, const struct spe
 
 	if (!sp->network || !spec_network_secret(sp->network))
 		return 0;
-	if (spec_rules_fill(f, team, sp->network, true, &r, e) < 0)
+	if (spec_rules_fill(&f->link, team, sp->network, true, &r, e) < 0)
 		return -e->no;
 	rules_free(r);
 	return 0;

@@ -279,13 +279,13 @@ int spec_rules(const json_t *network, struct policy *p, struct err *e)
 
 /* --- with the secrets in ------------------------------------------------------------------------------------- */
 
-static int fill_header(const struct front *f, const char *team, struct rule *r, const char *name, const json_t *value,
+static int fill_header(const struct links *l, const char *team, struct rule *r, const char *name, const json_t *value,
     struct err *e)
 {
 	autobuf struct buf text = BUF_INIT(RULES_VALUE_MAX);
 	struct str raw = { json_string_value(value), json_string_length(value) };
 	bool secret = false;
-	int no = secrets_fill(f, team, raw, &text, &secret, e);
+	int no = secrets_fill(l, team, raw, &text, &secret, e);
 
 	if (no == 0 && text.bad)
 		no = err_set(e, E2BIG, "the value of '%.60s' is too long with its secrets", name);
@@ -296,7 +296,7 @@ static int fill_header(const struct front *f, const char *team, struct rule *r, 
 	return no;
 }
 
-static int fill_rule(const struct front *f, const char *team, json_t *headers, struct rule *r, bool strict,
+static int fill_rule(const struct links *l, const char *team, json_t *headers, struct rule *r, bool strict,
     struct err *e)
 {
 	const char *name;
@@ -304,7 +304,7 @@ static int fill_rule(const struct front *f, const char *team, json_t *headers, s
 
 	json_object_foreach(headers, name, value)
 	{
-		if (fill_header(f, team, r, name, value, e) == 0)
+		if (fill_header(l, team, r, name, value, e) == 0)
 			continue;
 		if (strict) {
 			(void)err_wrap(e, "field 'network.rules.%s'", r->domain);
@@ -316,7 +316,7 @@ static int fill_rule(const struct front *f, const char *team, json_t *headers, s
 	return 0;
 }
 
-int spec_rules_fill(const struct front *f, const char *team, const json_t *network, bool strict, struct rules **ret,
+int spec_rules_fill(const struct links *l, const char *team, const json_t *network, bool strict, struct rules **ret,
     struct err *e)
 {
 	autobuf struct buf size = BUF_INIT(RULES_MAX);
@@ -332,7 +332,7 @@ int spec_rules_fill(const struct front *f, const char *team, const json_t *netwo
 		struct rule *r = &all->v[all->n++];
 
 		(void)clean_domain(key, r->domain);
-		no = fill_rule(f, team, headers, r, strict, e);
+		no = fill_rule(l, team, headers, r, strict, e);
 	}
 	if (no == 0) {
 		rules_encode(all, &size);

@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 
-struct front;
+struct links;
 struct policy;
 struct rules;
 
@@ -17,7 +17,7 @@ int spec_rules(const json_t *network, struct policy *p, struct err *e);
 
 /* The rules of a checked network, with the team's secrets filled in. A secret that is missing makes its rule broken;
  * strict: it is an error, -EINVAL, with a text for the client. */
-int spec_rules_fill(const struct front *f, const char *team, const json_t *network, bool strict, struct rules **ret,
+int spec_rules_fill(const struct links *l, const char *team, const json_t *network, bool strict, struct rules **ret,
     struct err *e);
 
 /* Of another sandbox, for a copy of it: without the values that were meant for that one, which are all headers of

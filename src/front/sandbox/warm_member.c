@@ -107,7 +107,7 @@ static void on_killed(void *user, const struct box_result *re)
 
 	(void)re;
 	member_free(m);
-	front_request_over(f);
+	links_request_over(&f->link);
 }
 
 void member_kill(struct member *m, bool wait)

@@ -89,7 +89,7 @@ static void trust_authorities(struct build *b)
 		.wait_ms = TRUST_WAIT_MS,
 	};
 
-	b->run = init_run_new(b->front, &sp, &ops, b);
+	b->run = init_run_new(&b->front->link, &sp, &ops, b);
 }
 
 /* The commands are watched no longer: what runs on does so by itself. */
@@ -139,7 +139,7 @@ static struct init_run *run(struct build *b, const char *cmd, const struct run_o
 		sp.cwd = *b->start.workdir ? b->start.workdir : build_home(b, b->start.user);
 	}
 
-	return init_run_new(b->front, &sp, ops, b);
+	return init_run_new(&b->front->link, &sp, ops, b);
 }
 
 /* --- the ready command ----------------------------------------------------------------------------------------- */

@@ -78,7 +78,7 @@ static void run(struct build *b, json_t *args, const struct run_ops *ops)
 		.args = own,
 		.cwd = "/" };
 
-	b->run = init_run_new(b->front, &sp, ops, b);
+	b->run = init_run_new(&b->front->link, &sp, ops, b);
 }
 
 /* --- the packages ----------------------------------------------------------------------------------------------- */

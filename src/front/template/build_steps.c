@@ -176,7 +176,7 @@ static void run_ours(struct build *b)
 		.cwd = "/",
 	};
 
-	b->run = init_run_new(b->front, &sp, &run_ops, b);
+	b->run = init_run_new(&b->front->link, &sp, &run_ops, b);
 }
 
 static void run_command(struct build *b)
@@ -194,7 +194,7 @@ static void run_command(struct build *b)
 		.cwd = build_cwd(b),
 	};
 
-	b->run = init_run_new(b->front, &sp, &run_ops, b);
+	b->run = init_run_new(&b->front->link, &sp, &run_ops, b);
 }
 
 /* --- COPY ----------------------------------------------------------------------------------------------------- */
@@ -231,7 +231,7 @@ static void copy_files(struct build *b)
 		    e.no == ENOENT ? "" : e.text);
 		return;
 	}
-	b->put = init_put_new(f, b->box.id, ARCHIVE, id, bytes, STR_NULL, on_put, b);
+	b->put = init_put_new(&f->link, b->box.id, ARCHIVE, id, bytes, STR_NULL, on_put, b);
 }
 
 /* --- each ----------------------------------------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
 #include "front/util/cors.h"
 
 #include "base/buf.h"
-#include "front/front.h"
+#include "front/util/envd.h"
 #include "http/server.h"
 
 #define MAX_AGE "Access-Control-Max-Age: 7200\r\n"
