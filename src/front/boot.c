@@ -184,11 +184,8 @@ static int on_row(void *user, const struct sandbox_row *given)
 		note_lost(b, given); /* not now: the walk over the table is still going on */
 		return 0;
 	}
-	if (!live)
-		return 0;
-	b->known[i] = true;
-	if (row.kept & KEPT_NO_RAM) /* the front before us did not get to it */
-		(void)warden_ask_id(b->f->link.warden, OP_KILL, row.id, "", ignore_reply, NULL);
+	if (live)
+		b->known[i] = true;
 	return 0;
 }
 

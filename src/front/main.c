@@ -96,12 +96,8 @@ static void on_exited(void *user, const struct msg_exited *m)
 
 	if (!sb && (build_exited(f, m->id) || warm_pool_exited(f->sandbox.warm_pool, m->id)))
 		return;
-	if (sb && sandbox_paused_exited(sb))
-		return;
-	if (sb && sb->pooled)
-		return; /* its connection breaks, too, and then another one is started */
-	if (sb)         /* else we killed it ourselves and are done with it */
-		sandbox_exited(sb,
+	if (sb) /* else we killed it ourselves and are done with it */
+		sandbox_box_exited(sb,
 		    m->reason == EXIT_OOM          ? END_OOM
 			: m->reason == EXIT_KILLED ? END_KILLED
 						   : END_DIED,

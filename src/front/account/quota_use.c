@@ -82,7 +82,7 @@ void quota_leaves(struct sandbox *sb)
 {
 	struct front *f = sb->front;
 
-	if (!sb->live || !sb->paid.known || f->account.n_departed >= DEPARTED_MAX)
+	if (!sandbox_live(sb) || !sb->paid.known || f->account.n_departed >= DEPARTED_MAX)
 		return;
 	struct departed *d = must_alloc(sizeof *d);
 
@@ -109,7 +109,7 @@ void quota_exited(struct front *f, const struct msg_exited *m)
 	struct departed *d;
 	struct err e;
 
-	if (sb && sb->live) {
+	if (sb && sandbox_live(sb)) {
 		quota_account(sb, m->cpu_ns, m->sent_bytes);
 		audit_used(f, sb->team, sb->key, m);
 		meter_sent(sb, m->sent_bytes);
@@ -236,7 +236,8 @@ static void hold_up(struct front *f)
 
 	for (sb = sandbox_table_next(f->sandbox.table, NULL); sb; sb = next) {
 		next = sandbox_table_next(f->sandbox.table, sb);
-		if (sb->state != SANDBOX_RUNNING || sb->being_kept || quota_check_resume(f, sb->team, sb->key, &h) == 0)
+		if (sb->state != SANDBOX_RUNNING || sandbox_being_saved(sb) ||
+		    quota_check_resume(f, sb->team, sb->key, &h) == 0)
 			continue;
 		log_info("pausing a sandbox: a quota is exhausted", "id=%s scope=%s what=%s limit=%lld", sb->id,
 		    h.scope, h.what, (long long)h.limit);

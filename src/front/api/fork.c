@@ -17,8 +17,8 @@
 #include "front/api/request.h"
 #include "front/front.h"
 #include "front/link/forget.h"
-#include "front/sandbox/keep.h"
 #include "front/sandbox/sandbox.h"
+#include "front/sandbox/save.h"
 #include "front/sandbox/spec.h"
 #include "front/util/mem.h"
 #include "http/json.h"
@@ -117,7 +117,7 @@ static void fork_begin(struct fork *fk)
 	sandbox_start(fk->sb);
 }
 
-static void on_kept(void *user, const struct keep_result *re)
+static void on_kept(void *user, const struct save_result *re)
 {
 	struct forks *fs = user;
 	size_t n = fs->n;
@@ -156,7 +156,7 @@ void api_fork(struct req *r)
 		reply_err(r, &e);
 		return;
 	}
-	if (sb->being_kept) {
+	if (sandbox_being_saved(sb)) {
 		req_again(r, sb, api_fork); /* when that snapshot or fork is made */
 		return;
 	}
@@ -174,5 +174,5 @@ void api_fork(struct req *r)
 	for (size_t i = 0; i < fs->n; i++)
 		fs->v[i].all = fs;
 	sandbox_by(sb, r->id);
-	sandbox_keep(sb, KEEP_MEMORY_NEEDED, true, on_kept, fs);
+	sandbox_save(sb, SAVE_MEMORY, true, on_kept, fs);
 }

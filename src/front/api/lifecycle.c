@@ -69,7 +69,7 @@ void api_timeout(struct req *r)
 		sandbox_by(sb, r->id);
 		sandbox_set_timeout(sb, timeout_s, false);
 		reply_empty(r, 204);
-	} else if (sb->state == SANDBOX_KEEPING) {
+	} else if (sb->state == SANDBOX_SAVING) {
 		req_again(r, sb, api_timeout);
 	} else if (sb->state == SANDBOX_PAUSED) {
 		reply_error(r, 404, "sandbox '%s' is not running", sb->id);
@@ -90,7 +90,7 @@ void api_refresh(struct req *r)
 		return;
 	if (field_int(body, "duration", 0, REFRESH_MAX_S, &s, &given, &e) < 0) {
 		reply_err(r, &e);
-	} else if (sb->state == SANDBOX_KEEPING) {
+	} else if (sb->state == SANDBOX_SAVING) {
 		req_again(r, sb, api_refresh);
 	} else if (sb->state != SANDBOX_RUNNING) {
 		reply_error(r, 404, "sandbox '%s' is not running", sb->id);
@@ -149,7 +149,7 @@ static void connect_to(struct req *r, struct sandbox *sb)
 		break;
 	case SANDBOX_PAUSING:
 	case SANDBOX_RESUMING:
-	case SANDBOX_KEEPING:
+	case SANDBOX_SAVING:
 		req_wait(r, sb, connect_to);
 		break;
 	default:
@@ -200,7 +200,7 @@ static void paused(struct req *r, struct sandbox *sb)
 
 static void pause_now(struct req *r, struct sandbox *sb, bool memory)
 {
-	if (sb->state == SANDBOX_KEEPING || (sb->state == SANDBOX_RUNNING && sb->being_kept)) {
+	if (sandbox_being_saved(sb)) {
 		req_again(r, sb, api_pause); /* a snapshot that was begun is finished first */
 	} else if (sb->state == SANDBOX_RUNNING) {
 		sandbox_by(sb, r->id);
@@ -299,9 +299,9 @@ void api_resume(struct req *r)
 		return;
 	if (json_get_bool(body, "autoPause", &auto_pause, &e) < 0) {
 		reply_err(r, &e);
-	} else if (sb->state == SANDBOX_RUNNING || sb->state == SANDBOX_KEEPING) {
+	} else if (sb->state == SANDBOX_RUNNING || sb->state == SANDBOX_SAVING) {
 		reply_error(r, 409, "sandbox '%s' is already running%s", sb->id,
-		    sb->being_kept ? ", a snapshot of it is being made" : "");
+		    sandbox_being_saved(sb) ? ", a snapshot of it is being made" : "");
 	} else {
 		if (auto_pause)
 			sb->spec.flags |= SPEC_AUTO_PAUSE;

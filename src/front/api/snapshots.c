@@ -16,8 +16,8 @@
 #include "front/front.h"
 #include "front/link/forget.h"
 #include "front/record/events.h"
-#include "front/sandbox/keep.h"
 #include "front/sandbox/sandbox.h"
+#include "front/sandbox/save.h"
 #include "front/sandbox/snapshots.h"
 #include "front/util/mem.h"
 #include "http/json.h"
@@ -55,7 +55,7 @@ static void reply_not_kept(struct req *r, const struct sandbox *sb, const struct
 		reply_error(r, e->no == ENOTSUP ? 400 : 503, "sandbox '%s' could not be kept: %s", sb->id, e->text);
 }
 
-static void on_kept(void *user, const struct keep_result *re)
+static void on_kept(void *user, const struct save_result *re)
 {
 	struct making *mk = user;
 	struct sandbox *sb = mk->sb;
@@ -126,7 +126,7 @@ void api_snapshot(struct req *r)
 		reply_err(r, &e);
 		return;
 	}
-	if (sb->being_kept) {
+	if (sandbox_being_saved(sb)) {
 		reply_error(r, 409, "sandbox '%s' cannot be kept: a snapshot or a fork of it is being made", sb->id);
 		return;
 	}
@@ -138,7 +138,7 @@ void api_snapshot(struct req *r)
 
 	*mk = (struct making) { .r = req_ref(r), .sb = sandbox_ref(sb), .ref = ref };
 	sandbox_by(sb, r->id);
-	sandbox_keep(sb, memory ? KEEP_MEMORY_IF : KEEP_MEMORY_NOT, false, on_kept, mk);
+	sandbox_save(sb, memory ? SAVE_MEMORY_IF_POSSIBLE : SAVE_DISK, false, on_kept, mk);
 }
 
 /* --- list --------------------------------------------------------------------------------------------------- */

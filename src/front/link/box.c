@@ -22,6 +22,7 @@
 #define BIT(s) (1u << (s))
 #define ANY (~0u)
 #define PRESENT (~BIT(BOX_ABSENT))
+#define RUNS (BIT(BOX_READY) | BIT(BOX_FROZEN)) /* ... as far as its owner knows: a thaw may have failed */
 
 enum step_kind {
 	STEP_START,
@@ -35,16 +36,16 @@ enum step_kind {
 	STEP_USAGE,
 };
 
-/* In which states a step may begin, the state during it, and the one after it has worked or has not. A kill and a usage
- * are different: see step_new() and state_after(). */
+/* In which states a step may begin, the state during it, and the one after it has worked or has not. Exceptions are in
+ * step_new() and state_after(). */
 static const struct {
 	unsigned from;
 	enum box_state during, good, bad;
 } rules[] = {
 	[STEP_START] = { BIT(BOX_ABSENT), BOX_STARTING, BOX_STARTED, BOX_ABSENT },
 	[STEP_SETTLE] = { BIT(BOX_STARTED) | BIT(BOX_READY), BOX_SETTLING, BOX_READY, BOX_STARTED },
-	[STEP_QUIET] = { BIT(BOX_READY), BOX_QUIETING, BOX_READY, BOX_READY },
-	[STEP_FREEZE] = { BIT(BOX_READY), BOX_FREEZING, BOX_FROZEN, BOX_FROZEN },
+	[STEP_QUIET] = { RUNS, BOX_QUIETING, BOX_READY, BOX_READY },
+	[STEP_FREEZE] = { RUNS, BOX_FREEZING, BOX_FROZEN, BOX_FROZEN },
 	[STEP_SNAPSHOT] = { BIT(BOX_FROZEN), BOX_SNAPSHOTTING, BOX_FROZEN, BOX_FROZEN },
 	[STEP_CHECKPOINT] = { BIT(BOX_FROZEN), BOX_CHECKPOINTING, BOX_FROZEN, BOX_FROZEN },
 	[STEP_THAW] = { BIT(BOX_FROZEN) | BIT(BOX_CHECKPOINTING), BOX_THAWING, BOX_READY, BOX_FROZEN },
@@ -149,14 +150,14 @@ static struct box_step *step_new(struct box *b, enum step_kind kind, const char 
 	(void)str_copy(st->request, sizeof st->request, str_of(request));
 	LIST_INSERT_HEAD(&b->steps, st, link);
 	b->step = st;
-	if (kind != STEP_USAGE)
+	if (kind != STEP_USAGE && !(kind == STEP_KILL && !box_present(b)))
 		b->state = rules[kind].during;
 	return st;
 }
 
 static enum box_state state_after(const struct box_step *st, int no)
 {
-	if (st->kind == STEP_USAGE)
+	if (st->kind == STEP_USAGE || st->kind == STEP_QUIET)
 		return st->before;
 	if (st->kind == STEP_KILL && no)
 		return no == ENOENT ? BOX_ABSENT : settled_as[st->before];

@@ -497,7 +497,7 @@ static void when_running(struct exchange *ex)
 		connect_up(ex);
 		if (ex->is_use && proxy_port_is_ours(ex->port))
 			init_watch_use(sb);
-	} else if (sb->state == SANDBOX_STARTING || sb->state == SANDBOX_RESUMING || sb->state == SANDBOX_KEEPING ||
+	} else if (sb->state == SANDBOX_STARTING || sb->state == SANDBOX_RESUMING || sb->state == SANDBOX_SAVING ||
 	    (sb->state == SANDBOX_PAUSING && wakes)) {
 		wait_for(ex);
 	} else if (sb->state == SANDBOX_PAUSED && wakes && warden_silent(ex->front->link.warden)) {

@@ -53,6 +53,12 @@ static void kept_clear(struct sandbox *sb)
 	memset(&sb->kept, 0, sizeof sb->kept);
 }
 
+/* Its memory is there, and stands still; not while it is being killed. */
+static bool is_frozen(const struct sandbox *sb)
+{
+	return sb->box.state == BOX_FROZEN || sb->box.state == BOX_CHECKPOINTING || sb->box.state == BOX_THAWING;
+}
+
 void sandbox_drop_kept(struct sandbox *sb)
 {
 	kept_clear(sb);
@@ -60,12 +66,17 @@ void sandbox_drop_kept(struct sandbox *sb)
 
 const char *sandbox_memory_name(const struct sandbox *sb)
 {
-	bool ram = sb->live && !has(sb, KEPT_NO_RAM), disk = has(sb, KEPT_MEMORY) && !has(sb, KEPT_NO_RAM);
+	bool ram = is_frozen(sb) && !has(sb, KEPT_NO_RAM), disk = has(sb, KEPT_MEMORY) && !has(sb, KEPT_NO_RAM);
 
 	return ram && disk ? "ram+disk" : ram ? "ram" : disk ? "disk" : has(sb, KEPT_NO_RAM) ? "none" : "lost";
 }
 
 /* --- pause -------------------------------------------------------------------------------------------------- */
+
+struct pause {
+	struct sandbox *sb;
+	bool memory; /* else it is killed in the end */
+};
 
 static void paused(struct sandbox *sb)
 {
@@ -73,13 +84,28 @@ static void paused(struct sandbox *sb)
 	sandbox_set_state(sb, SANDBOX_PAUSED);
 }
 
-static void on_thawed_again(void *user, const struct warden_reply *re)
+static void pause_free(struct pause *p)
+{
+	sandbox_unref(p->sb);
+	free(p);
+}
+
+/* It was killed, or has exited: then there is nothing left to do, and p is gone. */
+static bool pause_over(struct pause *p, const struct box_result *re)
+{
+	if (p->sb->state == SANDBOX_PAUSING && !re->exited)
+		return false;
+	pause_free(p);
+	return true;
+}
+
+static void on_thawed_again(void *user, const struct box_result *re)
 {
 	struct sandbox *sb = user;
 
 	if (re->no)
 		log_error("could not thaw after an unfinished pause", "id=%s err=%s", sb->id, re->text);
-	if (sb->state == SANDBOX_PAUSING) {
+	if (sb->state == SANDBOX_PAUSING && !re->exited) {
 		if (sb->end_ms < clock_wall_ms() + RUN_ON_MS)
 			sb->end_ms = clock_wall_ms() + RUN_ON_MS;
 		sandbox_set_state(sb, re->no ? SANDBOX_PAUSED : SANDBOX_RUNNING);
@@ -87,156 +113,146 @@ static void on_thawed_again(void *user, const struct warden_reply *re)
 	sandbox_unref(sb);
 }
 
-/* It runs on. Takes over a reference. */
-static void pause_failed(struct sandbox *sb, int no, const char *text)
+/* It runs on. p is gone. */
+static void pause_failed(struct pause *p, int no, const char *text)
 {
+	struct sandbox *sb = sandbox_ref(p->sb);
+
+	pause_free(p);
 	(void)err_set(&sb->fail, no, "pause: %s", text);
 	log_warn("could not pause: the sandbox keeps running", "id=%s err=%s", sb->id, text);
 	sandbox_note_life(sb, LOG_LVL_ERROR, "sandbox could not be paused");
 	kept_clear(sb);
-	(void)warden_ask_id(sb->front->link.warden, OP_THAW, sb->id, sb->request, on_thawed_again, sb);
+	box_thaw(&sb->box, sb->request, on_thawed_again, sb);
 }
 
 void sandbox_run_on(struct sandbox *sb)
 {
 	assert(sb->state == SANDBOX_PAUSING);
-	(void)warden_ask_id(sb->front->link.warden, OP_THAW, sb->id, "", on_thawed_again, sandbox_ref(sb));
+	box_thaw(&sb->box, "", on_thawed_again, sandbox_ref(sb));
 }
 
-/* EV_EXITED tells the end; an error, that there is none to wait for. */
-static void on_let_go(void *user, const struct warden_reply *re)
+static void resume_now(struct sandbox *sb);
+static void resume_failed(struct sandbox *sb, int no, const char *text);
+
+/* EV_EXITED reports the end of a box that is not needed any more; an error, that there is none to wait for. */
+static void on_reclaimed(void *user, const struct box_result *re)
 {
 	struct sandbox *sb = user;
 
-	if (re->no && sb->state == SANDBOX_PAUSING) {
-		sb->live = re->no != ENOENT;
+	if (re->no && sb->state == SANDBOX_PAUSING)
 		paused(sb);
-	}
+	else if (re->no == ENOENT && sb->state == SANDBOX_RESUMING)
+		resume_now(sb);
+	else if (re->no && sb->state == SANDBOX_RESUMING)
+		resume_failed(sb, re->no, re->text);
 	sandbox_unref(sb);
 }
 
-/* Its disk is safe, or cannot be kept here and need not be. Takes over a reference. */
-static void disk_done(struct sandbox *sb)
+static void reclaim(struct sandbox *sb)
 {
+	box_kill(&sb->box, sb->request, on_reclaimed, sandbox_ref(sb));
+}
+
+/* Its disk is saved, or cannot be saved here and need not be. p is gone. */
+static void disk_done(struct pause *p)
+{
+	struct sandbox *sb = p->sb;
 	uint64_t end_ms = sb->end_ms;
 	struct err e;
 
 	sb->end_ms = clock_wall_ms();
-	if (!sb->keeps_memory)
+	if (!p->memory)
 		sb->kept.what |= KEPT_NO_RAM;
 	if (row_try(sb, ROW_PAUSED, &e) < 0) { /* who comes after a crash must know of it */
 		sb->end_ms = end_ms;
-		pause_failed(sb, e.no, e.text);
+		pause_failed(p, e.no, e.text);
 		return;
 	}
-	if (!sb->keeps_memory) {
-		(void)warden_ask_id(sb->front->link.warden, OP_KILL, sb->id, sb->request, on_let_go, sb);
-		return;
-	}
-	paused(sb);
-	sandbox_unref(sb);
+	if (p->memory)
+		paused(sb);
+	else
+		reclaim(sb);
+	pause_free(p);
 }
 
-static void on_disk_kept(void *user, const struct warden_reply *re)
+static void on_snapshotted(void *user, const struct box_result *re)
 {
-	struct sandbox *sb = user;
+	struct pause *p = user;
 
-	if (sb->state != SANDBOX_PAUSING) {
-		sandbox_unref(sb);
-	} else if (re->no == ENOTSUP && sb->keeps_memory) { /* a server without a pool: then in memory alone */
-		memset(&sb->kept, 0, sizeof sb->kept);
-		disk_done(sb);
+	if (pause_over(p, re))
+		return;
+	if (re->no == ENOTSUP && p->memory) { /* a server without a pool: then in memory alone */
+		memset(&p->sb->kept, 0, sizeof p->sb->kept);
+		disk_done(p);
 	} else if (re->no) {
-		pause_failed(sb, re->no, re->text);
+		pause_failed(p, re->no, re->text);
 	} else {
-		sb->kept.what = KEPT_DISK;
-		disk_done(sb);
+		p->sb->kept.what = KEPT_DISK;
+		disk_done(p);
 	}
 }
 
-static void ask_keep(struct sandbox *sb, enum msg_type op, warden_fn *fn)
+static void on_frozen(void *user, const struct box_result *re)
 {
-	struct msg_keep m = { 0 };
+	struct pause *p = user;
+	struct sandbox *sb = p->sb;
 
-	memcpy(m.id, sb->id, sizeof m.id);
-	memcpy(m.name, sb->kept.name, sizeof m.name);
-	memcpy(m.request, sb->request, sizeof m.request);
-	(void)warden_ask(sb->front->link.warden, op, &m, sizeof m, fn, sb);
-}
-
-static void on_frozen(void *user, const struct warden_reply *re)
-{
-	struct sandbox *sb = user;
-
-	if (sb->state != SANDBOX_PAUSING) {
-		sandbox_unref(sb);
+	if (pause_over(p, re))
 		return;
-	}
 	if (re->no) {
-		pause_failed(sb, re->no, re->text);
+		pause_failed(p, re->no, re->text);
 		return;
 	}
 	sb->kept.name[0] = 'k';
 	rand_label(sb->kept.name + 1, 19);
-	ask_keep(sb, OP_SNAPSHOT, on_disk_kept);
+	box_snapshot(&sb->box, sb->kept.name, sb->request, on_snapshotted, p);
 }
 
 /* Whether it has closed them or not: it will be frozen. */
-static void on_quiet(void *user, const struct init_result *re)
+static void on_quiet(void *user, const struct box_result *re)
 {
-	struct sandbox *sb = user;
+	struct pause *p = user;
 
 	if (re->no == ETIMEDOUT)
-		log_warn("init does not close its connections, pausing anyway", "id=%s", sb->id);
-	if (sb->state == SANDBOX_PAUSING)
-		(void)warden_ask_id(sb->front->link.warden, OP_FREEZE, sb->id, sb->request, on_frozen, sb);
-	else
-		sandbox_unref(sb);
+		log_warn("init does not close its connections, pausing anyway", "id=%s", p->sb->id);
+	if (!pause_over(p, re))
+		box_freeze(&p->sb->box, p->sb->request, on_frozen, p);
 }
 
 void sandbox_pause(struct sandbox *sb, bool memory)
 {
-	struct init_request rq = {
-		.id = sb->id,
-		.request = sb->request,
-		.method = "POST",
-		.path = "/atoll/quiet",
-		.fd = -1,
-		.wait_ms = QUIET_MS,
-	};
+	struct pause *p = must_alloc(sizeof *p);
 
+	*p = (struct pause) { sandbox_ref(sb), memory };
 	sb->fail = ERR_INIT;
-	sb->keeps_memory = memory;
 	sandbox_set_state(sb, SANDBOX_PAUSING); /* closes ours */
-	sandbox_ref(sb);
 	if (memory && sb->front->sandbox.can_checkpoint)
-		(void)init_call_new(&sb->front->link, &rq, on_quiet, sb);
+		box_quiet(&sb->box, QUIET_MS, sb->request, on_quiet, p);
 	else
-		on_quiet(sb, &(struct init_result) { .fd = -1 });
+		box_freeze(&sb->box, sb->request, on_frozen, p);
 }
 
 /* --- while it is paused ------------------------------------------------------------------------------------- */
 
-static void on_memory_kept(void *user, const struct warden_reply *re)
+static void on_checkpointed(void *user, const struct box_result *re)
 {
 	struct sandbox *sb = user;
 
 	sb->front->sandbox.checkpoints--;
-	if (re->no && sb->state == SANDBOX_PAUSED && sb->live) {
+	if (re->no && sb->state == SANDBOX_PAUSED && box_present(&sb->box)) {
 		log_warn("the memory of a paused sandbox is not saved to disk", "id=%s err=%s", sb->id, re->text);
 		sandbox_note(sb, LOG_LVL_WARN, JOURNAL_LIFECYCLE,
 		    "memory stays frozen, it could not be written to disk", "request=");
 		(void)str_copy(sb->kept.why_not, sizeof sb->kept.why_not, str_of(re->text));
 		sb->kept.next_try_ms = clock_wall_ms() + (TRY_AGAIN_MS << (2 * sb->kept.tries));
 	} else if (!re->no && sb->state == SANDBOX_PAUSED) {
-		const struct msg_image *m = (const struct msg_image *)re->msg;
-
 		sb->kept.what |= KEPT_MEMORY;
-		sb->kept.bytes = m->bytes;
+		sb->kept.bytes = re->image->bytes;
 		sb->kept.why_not[0] = '\0';
 		row_set(sb, ROW_PAUSED);
 		sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "memory written to disk", "bytes=%llu dump_ms=%llu",
-		    (unsigned long long)m->bytes, (unsigned long long)m->dump_us / 1000);
+		    (unsigned long long)re->image->bytes, (unsigned long long)re->image->dump_us / 1000);
 	}
 	sandbox_unref(sb);
 }
@@ -245,8 +261,8 @@ void sandbox_pause_tick(struct sandbox *sb)
 {
 	struct front *f = sb->front;
 
-	if (sb->state != SANDBOX_PAUSED || !sb->live || sb->kept.what != KEPT_DISK || !f->sandbox.can_checkpoint ||
-	    f->sandbox.checkpoints >= CHECKPOINTS_MAX || sb->kept.tries >= TRIES_MAX)
+	if (sb->state != SANDBOX_PAUSED || sb->box.state != BOX_FROZEN || sb->kept.what != KEPT_DISK ||
+	    !f->sandbox.can_checkpoint || f->sandbox.checkpoints >= CHECKPOINTS_MAX || sb->kept.tries >= TRIES_MAX)
 		return;
 	uint64_t now = clock_wall_ms();
 
@@ -257,7 +273,7 @@ void sandbox_pause_tick(struct sandbox *sb)
 	sb->kept.tries++;
 	sb->kept.next_try_ms = UINT64_MAX; /* until this one is answered */
 	f->sandbox.checkpoints++;
-	ask_keep(sandbox_ref(sb), OP_CHECKPOINT, on_memory_kept);
+	box_checkpoint(&sb->box, sb->kept.name, 0, sb->request, on_checkpointed, sandbox_ref(sb));
 }
 
 /* The front can open no file once it serves, so it has this one open from the start. Its last byte tells where things
@@ -286,9 +302,9 @@ void sandbox_hurry_look(struct front *f)
 
 static bool will_be_written(const struct sandbox *sb)
 {
-	return sb->state == SANDBOX_PAUSING
-	    ? sb->keeps_memory
-	    : sb->state == SANDBOX_PAUSED && sb->live && sb->kept.what == KEPT_DISK && sb->kept.tries < HURRY_TRIES;
+	return sb->state == SANDBOX_PAUSING ||
+	    (sb->state == SANDBOX_PAUSED && is_frozen(sb) && sb->kept.what == KEPT_DISK &&
+		sb->kept.tries < HURRY_TRIES);
 }
 
 /* One that was tried as often as it can be is not waited for: whoever asked sees in the store that it is not there. */
@@ -318,18 +334,9 @@ void sandbox_hurry_done(struct front *f)
 
 uint64_t sandbox_memory(const struct sandbox *sb)
 {
-	const struct usage_sample *s = sb->live ? usage_get(&sb->usage, sb->usage.n - 1) : NULL;
+	const struct usage_sample *s = sandbox_live(sb) ? usage_get(&sb->usage, sb->usage.n - 1) : NULL;
 
 	return s ? s->mem_bytes : 0;
-}
-
-static void on_evicted(void *user, const struct warden_reply *re)
-{
-	struct sandbox *sb = user;
-
-	if (re->no) /* else EV_EXITED tells */
-		sb->evicted = false;
-	sandbox_unref(sb);
 }
 
 void sandbox_give_back(struct front *f)
@@ -338,19 +345,18 @@ void sandbox_give_back(struct front *f)
 
 	for (struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
 	    sb = sandbox_table_next(f->sandbox.table, sb)) {
-		if (sb->evicted)
+		if (sb->state == SANDBOX_PAUSED && sb->box.state == BOX_KILLING)
 			return;
-		if (sb->state == SANDBOX_PAUSED && sb->live && has(sb, KEPT_MEMORY) && !has(sb, KEPT_NO_RAM) &&
-		    (!best || sandbox_memory(sb) > sandbox_memory(best)))
+		if (sb->state == SANDBOX_PAUSED && sb->box.state == BOX_FROZEN && has(sb, KEPT_MEMORY) &&
+		    !has(sb, KEPT_NO_RAM) && (!best || sandbox_memory(sb) > sandbox_memory(best)))
 			best = sb;
 	}
 	if (!best)
 		return;
-	best->evicted = true;
 	sandbox_by(best, "");
 	sandbox_note(best, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "paused sandbox left the memory, it is on disk",
 	    "bytes=%llu", (unsigned long long)sandbox_memory(best));
-	(void)warden_ask_id(f->link.warden, OP_KILL, best->id, "", on_evicted, sandbox_ref(best));
+	reclaim(best);
 }
 
 /* --- resume ------------------------------------------------------------------------------------------------- */
@@ -378,42 +384,33 @@ static void resumed(struct sandbox *sb)
 	sandbox_set_state(sb, SANDBOX_RUNNING);
 }
 
-static void on_thawed(void *user, const struct warden_reply *re)
+static void on_thawed(void *user, const struct box_result *re)
 {
 	struct sandbox *sb = user;
 
 	if (sb->state == SANDBOX_RESUMING && re->no == 0)
 		resumed(sb);
-	else if (sb->state == SANDBOX_RESUMING)
+	else if (sb->state == SANDBOX_RESUMING && !re->exited)
 		resume_failed(sb, re->no, re->text);
 	sandbox_unref(sb);
 }
 
-static void ignore_reply(void *user, const struct warden_reply *re)
-{
-	(void)user;
-	(void)re;
-}
-
-static void on_told(void *user, const struct init_result *re)
+static void on_settled(void *user, const struct box_result *re)
 {
 	struct sandbox *sb = user;
-	bool good = !re->no && (re->status == 200 || re->status == 204);
-	int fd = re->fd;
 
-	if (sb->state == SANDBOX_RESUMING && good) {
+	if (sb->state != SANDBOX_RESUMING || re->exited) {
+		fd_close(re->fd);
+	} else if (re->no) {
+		reclaim(sb);
+		resume_failed(sb, re->no, re->text);
+	} else {
 		resumed(sb);
-		if (fd >= 0)
-			sandbox_idle_put(sb, take_fd(&fd));
-	} else if (sb->state == SANDBOX_RESUMING) {
-		(void)warden_ask_id(sb->front->link.warden, OP_KILL, sb->id, sb->request, ignore_reply, NULL);
-		resume_failed(sb, re->no ? re->no : EPROTO, re->no ? re->text : "it refused its settings");
+		if (re->fd >= 0)
+			sandbox_idle_put(sb, re->fd);
 	}
-	fd_close(fd);
 	sandbox_unref(sb);
 }
-
-static void begin_again(struct sandbox *sb);
 
 struct later {
 	struct sandbox *sb;
@@ -425,7 +422,7 @@ static void on_later(void *user)
 	struct later *l = user;
 
 	if (l->sb->state == SANDBOX_RESUMING)
-		begin_again(l->sb);
+		resume_now(l->sb);
 	sandbox_unref(l->sb);
 	timer_free(l->timer);
 	free(l);
@@ -448,7 +445,7 @@ static bool begin_later(struct sandbox *sb)
 	return true;
 }
 
-static void on_begun(void *user, const struct warden_reply *re)
+static void on_started(void *user, const struct box_result *re)
 {
 	struct sandbox *sb = user;
 
@@ -457,21 +454,20 @@ static void on_begun(void *user, const struct warden_reply *re)
 		return;
 	}
 	if (sb->state != SANDBOX_RESUMING || re->no) {
-		if (sb->state == SANDBOX_RESUMING)
+		if (sb->state == SANDBOX_RESUMING && !re->exited)
 			resume_failed(sb, re->no, re->text);
 		sandbox_unref(sb);
 		return;
 	}
-	sb->live = true;
 	sb->sent_before += sb->usage.last_sent;
 	memset(&sb->paid, 0, sizeof sb->paid);
 	sb->paid.known = true;
 	sb->oom_kills = 0;
 	usage_renew(&sb->usage, clock_mono_ms());
-	sandbox_tell(sb, SANDBOX_TELL_MS, on_told, sb);
+	sandbox_settle(sb, SANDBOX_SETTLE_MS, 0, on_settled, sb);
 }
 
-/* There is nothing of it but what is kept. */
+/* There is nothing of it but what is saved. */
 static void begin_again(struct sandbox *sb)
 {
 	bool boots = has(sb, KEPT_NO_RAM);
@@ -482,31 +478,22 @@ static void begin_again(struct sandbox *sb)
 		resume_failed(sb, ESTALE,
 		    "what it had in memory is lost; with memory: false it boots from its disk (atoll resume --boot)");
 	else
-		sandbox_ask_start(sandbox_ref(sb), boots ? START_KEPT : START_RESTORE, sb->kept.name, on_begun, sb);
+		sandbox_box_start(sb, boots ? START_KEPT : START_RESTORE, sb->kept.name, on_started, sandbox_ref(sb));
 }
 
-static void on_ended(void *user, const struct warden_reply *re)
+/* What still runs of it, if its memory is given up, is killed first; sandbox_outlives() goes on when it has exited. */
+static void resume_now(struct sandbox *sb)
 {
-	struct sandbox *sb = user;
-
-	if (re->no == ENOENT && sb->state == SANDBOX_RESUMING && sb->ends_first) {
-		sb->live = sb->ends_first = false;
+	if (!box_present(&sb->box))
 		begin_again(sb);
-	} else if (re->no && re->no != ENOENT && sb->state == SANDBOX_RESUMING) {
-		resume_failed(sb, re->no, re->text);
-	}
-	sandbox_unref(sb);
-}
-
-static void end_first(struct sandbox *sb)
-{
-	sb->ends_first = true;
-	(void)warden_ask_id(sb->front->link.warden, OP_KILL, sb->id, sb->request, on_ended, sandbox_ref(sb));
+	else if (is_frozen(sb) && !has(sb, KEPT_NO_RAM))
+		box_thaw(&sb->box, sb->request, on_thawed, sandbox_ref(sb));
+	else if (sb->box.state != BOX_KILLING)
+		reclaim(sb);
 }
 
 void sandbox_resume(struct sandbox *sb, uint32_t timeout_s, bool memory)
 {
-	struct warden_link *w = sb->front->link.warden;
 	bool gives_up = !memory && has(sb, KEPT_DISK) && !has(sb, KEPT_NO_RAM);
 	struct err e;
 
@@ -520,37 +507,35 @@ void sandbox_resume(struct sandbox *sb, uint32_t timeout_s, bool memory)
 		resume_failed(sb, e.no, e.text);
 	} else if (!memory && !has(sb, KEPT_DISK)) {
 		resume_failed(sb, ENOTSUP, "its disk was not kept, so it cannot boot from it");
-	} else if (!sb->live) {
-		begin_again(sb);
-	} else if (sb->evicted) { /* first its end, which is under way: see sandbox_paused_exited() */
-		sb->ends_first = true;
-	} else if (has(sb, KEPT_NO_RAM)) {
-		end_first(sb);
 	} else {
-		(void)warden_ask_id(w, OP_THAW, sb->id, sb->request, on_thawed, sandbox_ref(sb));
+		resume_now(sb);
 	}
 }
 
 /* --- its end while it is paused ----------------------------------------------------------------------------- */
 
-bool sandbox_paused_exited(struct sandbox *sb)
+bool sandbox_outlives(struct sandbox *sb, enum box_state was)
 {
-	if (!has(sb, KEPT_DISK) ||
-	    (sb->state != SANDBOX_PAUSING && sb->state != SANDBOX_PAUSED && sb->state != SANDBOX_RESUMING))
+	if (!has(sb, KEPT_DISK))
 		return false;
-	bool awaited = sb->state == SANDBOX_RESUMING && sb->ends_first;
-
-	sb->live = sb->evicted = sb->ends_first = false;
-	if (sb->state == SANDBOX_PAUSING) {
+	switch (sb->state) {
+	case SANDBOX_PAUSING:
 		paused(sb);
-	} else if (awaited) {
-		begin_again(sb);
-	} else if (sb->state == SANDBOX_RESUMING) {
-		resume_failed(sb, ECHILD, "it ended at once");
-	} else if (!has(sb, KEPT_MEMORY | KEPT_NO_RAM)) {
-		log_error("the memory of a paused sandbox is lost", "id=%s", sb->id);
-		sandbox_note_life(sb, LOG_LVL_ERROR,
-		    "sandbox died while it was paused: its memory is lost, its disk is kept");
+		return true;
+	case SANDBOX_RESUMING:
+		if (was == BOX_KILLING)
+			begin_again(sb);
+		else if (was != BOX_ABSENT) /* else it was the end of a life that nobody remembers */
+			resume_failed(sb, ECHILD, "it ended at once");
+		return true;
+	case SANDBOX_PAUSED:
+		if (!has(sb, KEPT_MEMORY | KEPT_NO_RAM)) {
+			log_error("the memory of a paused sandbox is lost", "id=%s", sb->id);
+			sandbox_note_life(sb, LOG_LVL_ERROR,
+			    "sandbox died while it was paused: its memory is lost, its disk is kept");
+		}
+		return true;
+	default:
+		return false;
 	}
-	return true;
 }

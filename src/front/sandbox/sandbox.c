@@ -18,7 +18,6 @@
 #include "front/account/quota.h"
 #include "front/api/handlers.h"
 #include "front/front.h"
-#include "front/link/warden_link.h"
 #include "front/record/audit_acts.h"
 #include "front/record/events.h"
 #include "front/record/logbook.h"
@@ -37,15 +36,15 @@
 #define BIT(s) (1u << (s))
 #define OVER (BIT(SANDBOX_ENDING) | BIT(SANDBOX_DEAD))
 #define KEPT_FIRST_MS 200 /* a snapshot that was begun is finished before a pause that is due */
-#define IN_TRANSITION (BIT(SANDBOX_STARTING) | BIT(SANDBOX_PAUSING) | BIT(SANDBOX_RESUMING) | BIT(SANDBOX_KEEPING))
+#define IN_TRANSITION (BIT(SANDBOX_STARTING) | BIT(SANDBOX_PAUSING) | BIT(SANDBOX_RESUMING) | BIT(SANDBOX_SAVING))
 
 static const unsigned may_follow[] = {
 	[SANDBOX_STARTING] = BIT(SANDBOX_RUNNING) | OVER,
-	[SANDBOX_RUNNING] = BIT(SANDBOX_PAUSING) | BIT(SANDBOX_KEEPING) | OVER,
+	[SANDBOX_RUNNING] = BIT(SANDBOX_PAUSING) | BIT(SANDBOX_SAVING) | OVER,
 	[SANDBOX_PAUSING] = BIT(SANDBOX_PAUSED) | BIT(SANDBOX_RUNNING) | OVER,
 	[SANDBOX_PAUSED] = BIT(SANDBOX_RESUMING) | OVER,
 	[SANDBOX_RESUMING] = BIT(SANDBOX_RUNNING) | BIT(SANDBOX_PAUSED) | OVER,
-	[SANDBOX_KEEPING] = BIT(SANDBOX_RUNNING) | OVER,
+	[SANDBOX_SAVING] = BIT(SANDBOX_RUNNING) | OVER,
 	[SANDBOX_ENDING] = BIT(SANDBOX_DEAD),
 	[SANDBOX_DEAD] = 0,
 };
@@ -56,7 +55,7 @@ static const char *const state_name[] = {
 	[SANDBOX_PAUSING] = "pausing",
 	[SANDBOX_PAUSED] = "paused",
 	[SANDBOX_RESUMING] = "resuming",
-	[SANDBOX_KEEPING] = "keeping",
+	[SANDBOX_SAVING] = "saving",
 	[SANDBOX_ENDING] = "ending",
 	[SANDBOX_DEAD] = "dead",
 };
@@ -112,6 +111,7 @@ void sandbox_unref(struct sandbox *sb)
 	if (!sb || --sb->refs > 0)
 		return;
 	timer_free(sb->retry);
+	box_done(&sb->box);
 	spec_done(&sb->spec);
 	json_decref(sb->secrets);
 	usage_done(&sb->usage);
@@ -254,7 +254,7 @@ static void arm_expiry(struct sandbox *sb)
 /* It runs, as far as the report of usage goes. */
 static bool counts(enum sandbox_state s)
 {
-	return BIT(s) & (BIT(SANDBOX_RUNNING) | BIT(SANDBOX_PAUSING) | BIT(SANDBOX_KEEPING));
+	return BIT(s) & (BIT(SANDBOX_RUNNING) | BIT(SANDBOX_PAUSING) | BIT(SANDBOX_SAVING));
 }
 
 static void tell_event(struct sandbox *sb, enum sandbox_state from, enum sandbox_state to)
@@ -316,10 +316,9 @@ void sandbox_set_state(struct sandbox *sb, enum sandbox_state to)
 	sandbox_unref(sb);
 }
 
-void sandbox_was_kept(struct sandbox *sb)
+void sandbox_save_over(struct sandbox *sb)
 {
-	sb->being_kept = false;
-	if (sb->state == SANDBOX_KEEPING)
+	if (sb->state == SANDBOX_SAVING)
 		sandbox_set_state(sb, SANDBOX_RUNNING);
 	else if (!(BIT(sb->state) & IN_TRANSITION))
 		wake_waiters(sb);
@@ -339,7 +338,6 @@ static struct sandbox *sandbox_alloc(struct front *f)
 	sb->front = f;
 	sb->refs = 1; /* the table's */
 	sb->warm_fd = -1;
-	sb->live = true;
 	LIST_INIT(&sb->waiters);
 	LIST_INIT(&sb->links);
 	share_init(&sb->share, f->link.loop);
@@ -369,6 +367,9 @@ int sandbox_new(struct front *f, const char *team, const char *key, struct spec 
 	} else {
 		sandbox_make_id(f, sb->id);
 	}
+	box_init(&sb->box, &f->link, sb->id);
+	if (sb->pooled)
+		box_adopt(&sb->box, false);
 	(void)str_copy(sb->team, sizeof sb->team, str_of(team));
 	(void)str_copy(sb->key, sizeof sb->key, str_of(key));
 	sb->paid.known = true;
@@ -402,7 +403,9 @@ struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, 
 		sandbox_unref(sb);
 		return NULL;
 	}
-	sb->live = live;
+	box_init(&sb->box, &f->link, sb->id);
+	if (live)
+		box_adopt(&sb->box, frozen);
 	if (row->state == ROW_PAUSED)
 		sb->stopped_ms = row->end_ms;
 	if (!frozen) /* what was kept of it is older than what it is now */
@@ -421,6 +424,8 @@ struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, 
 		meter_adopt(sb);
 	if (is_caught)
 		sandbox_run_on(sb);
+	else if (live && (sb->kept.what & KEPT_NO_RAM)) /* the front before us did not get to it */
+		box_kill(&sb->box, "", NULL, NULL);
 	if (!frozen) {
 		census_running(f->account.census, sb->team, 1);
 		arm_expiry(sb);
@@ -450,22 +455,17 @@ void sandbox_started(struct sandbox *sb)
 	sandbox_unref(sb);
 }
 
-static void ignore_reply(void *user, const struct warden_reply *re)
-{
-	(void)user;
-	(void)re;
-}
-
 /* Nobody knows its id yet: it can have another one. */
 void sandbox_start_afresh(struct sandbox *sb)
 {
 	struct front *f = sb->front;
 
-	/* in case that it lives */
-	(void)warden_ask_id(f->link.warden, OP_KILL, sb->id, sb->request, ignore_reply, NULL);
+	box_kill(&sb->box, sb->request, NULL, NULL); /* in case that it lives */
+	box_done(&sb->box);
 	warm_pool_taken(f->sandbox.warm_pool, &sb->spec, false);
 	sandbox_table_drop(f->sandbox.table, sb);
 	sandbox_make_id(f, sb->id);
+	box_init(&sb->box, &f->link, sb->id);
 	sandbox_table_put(f->sandbox.table, sb);
 	sb->pooled = false;
 	sb->usage.last_cpu_ns = sb->paid.cpu_ns = 0;
@@ -494,7 +494,7 @@ void sandbox_set_timeout(struct sandbox *sb, uint32_t timeout_s, bool extend_onl
 
 static void ask_kill(void *user);
 
-static void on_killed(void *user, const struct warden_reply *re)
+static void on_killed(void *user, const struct box_result *re)
 {
 	struct sandbox *sb = user;
 
@@ -519,7 +519,7 @@ static void ask_kill(void *user)
 {
 	struct sandbox *sb = user;
 
-	(void)warden_ask_id(sb->front->link.warden, OP_KILL, sb->id, sb->request, on_killed, sb);
+	box_kill(&sb->box, sb->request, on_killed, sb);
 }
 
 static void count_end(struct sandbox *sb, enum end_reason why)
@@ -559,6 +559,30 @@ void sandbox_exited(struct sandbox *sb, enum end_reason why, const char *reason)
 	sandbox_set_state(sb, SANDBOX_DEAD);
 }
 
+void sandbox_box_exited(struct sandbox *sb, enum end_reason why, const char *reason)
+{
+	enum box_state was = sb->box.state;
+
+	if (sb->pooled)
+		return; /* its connection breaks, too, and then another one is started */
+	sandbox_ref(sb);
+	sb->ruling = NULL;
+	box_exited(&sb->box); /* the step in flight cleans up */
+	if (!sandbox_outlives(sb, was))
+		sandbox_exited(sb, why, reason);
+	sandbox_unref(sb);
+}
+
+bool sandbox_live(const struct sandbox *sb)
+{
+	return box_present(&sb->box) && !(sb->state == SANDBOX_RESUMING && sb->box.state == BOX_STARTING);
+}
+
+bool sandbox_being_saved(const struct sandbox *sb)
+{
+	return sb->state == SANDBOX_SAVING || (sb->state == SANDBOX_RUNNING && sb->box.state == BOX_RELEASED);
+}
+
 void sandbox_forget(struct sandbox *sb)
 {
 	row_note_active(sb);
@@ -574,7 +598,7 @@ void sandbox_expired(struct expiry_entry *en)
 	struct sandbox *sb = container_of(en, struct sandbox, expiry);
 
 	sandbox_by(sb, "");
-	if ((sb->spec.flags & SPEC_AUTO_PAUSE) && sb->being_kept)
+	if ((sb->spec.flags & SPEC_AUTO_PAUSE) && sandbox_being_saved(sb))
 		expiry_set(sb->front->sandbox.expiry, en, clock_mono_ms() + KEPT_FIRST_MS);
 	else if (sb->spec.flags & SPEC_AUTO_PAUSE)
 		sandbox_pause(sb, !(sb->spec.flags & SPEC_PAUSE_DISK));

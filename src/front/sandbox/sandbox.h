@@ -18,6 +18,7 @@
 #include "front/account/alerts.h"
 #include "front/account/metrics.h"
 #include "front/account/usage.h"
+#include "front/link/box.h"
 #include "front/link/upstream.h"
 #include "front/record/journal.h"
 #include "front/sandbox/init_watch.h"
@@ -29,7 +30,7 @@
 #include "store/teams.h"
 
 struct front;
-struct buf;
+struct ruling;
 struct sandbox;
 struct sandbox_row;
 struct template;
@@ -41,7 +42,7 @@ enum sandbox_state {
 	SANDBOX_PAUSING,
 	SANDBOX_PAUSED,
 	SANDBOX_RESUMING,
-	SANDBOX_KEEPING,
+	SANDBOX_SAVING,
 	SANDBOX_ENDING,
 	SANDBOX_DEAD,
 };
@@ -102,12 +103,8 @@ struct sandbox {
 	uint32_t users;                 /* requests and tunnels that are under way */
 	uint32_t resume_timeout_s;      /* while RESUMING */
 	uint64_t resume_by_ms;          /* ... and how long it waits for its last life to be cleared away; monotonic */
-	/* by sandbox_keep(): it may run again while its memory is still being written */
-	bool being_kept;
-	bool keeps_memory; /* while PAUSING */
-	bool ends_first;   /* RESUMING: its end is waited for, it begins again then */
-	bool evicted;      /* PAUSED: its end has been asked for, it is on disk */
-	bool live;         /* the warden has it; else there is no more of it than what is kept */
+	struct box box;        /* what the warden has of it; ABSENT: there is no more of it than what is kept */
+	struct ruling *ruling; /* its box is settled once the rules of its network hold; NULL: none is waited for */
 	struct sandbox_kept kept;
 	/* the key of its creation: asked for again with it, it is given again; or NULL */
 	char *once;
@@ -164,8 +161,6 @@ void sandbox_start(struct sandbox *sb);        /* ends in RUNNING or in ENDING w
 void sandbox_started(struct sandbox *sb);      /* for sandbox_start.c */
 void sandbox_start_afresh(struct sandbox *sb); /* ... what the pool gave was of no use */
 void sandbox_make_id(const struct front *f, char id[ID_SIZE]);
-void sandbox_put_settings(const struct front *f, const char *id, const struct template *tpl, json_t *env_vars,
-    const char *ca, struct buf *out); /* body of /init; ca: PEM, or NULL */
 /* RUNNING only; ends in PAUSED, or in RUNNING with `fail` set */
 void sandbox_pause(struct sandbox *sb, bool memory);
 /* PAUSED only; ends in RUNNING, or in PAUSED with `fail` set */
@@ -181,8 +176,11 @@ void sandbox_hurry_done(struct front *f);
  * for. */
 bool sandbox_write_memory(struct front *f);
 void sandbox_pause_tick(struct sandbox *sb); /* once a second: keeps the memory of a paused one on disk, too */
-/* the warden has it no more, but it lives on in what is kept; false: it does not */
-bool sandbox_paused_exited(struct sandbox *sb);
+/* the warden has it no more: it has ended, lives on in what is kept of it, or is started afresh */
+void sandbox_box_exited(struct sandbox *sb, enum end_reason why, const char *reason);
+bool sandbox_live(const struct sandbox *sb); /* the warden has it, and counts what it uses */
+/* for a snapshot or a fork; it may run again while its memory is still being written */
+bool sandbox_being_saved(const struct sandbox *sb);
 void sandbox_drop_kept(struct sandbox *sb);
 uint64_t sandbox_memory(const struct sandbox *sb); /* bytes that it uses, as last seen */
 /* the largest paused one that is on disk, too, leaves the memory; one at a time */
