@@ -180,7 +180,7 @@ static void on_refused(void *user, const struct msg_refused *m)
 	struct sandbox *sb = sandbox_table_find(f->sandbox.table, str_of(m->id));
 
 	f->account.metrics->refused_calls += m->count;
-	if (!sb || sb->pooled)
+	if (!sb || sandbox_is_warm(sb))
 		return;
 	audit_syscall(sb, m);
 	if (!may_note_refusal(sb))
@@ -220,7 +220,7 @@ static void on_blocked(void *user, const struct msg_blocked *m)
 	const char *proto = m->proto == IPPROTO_TCP ? "tcp" : "udp";
 	char ip[INET_TEXT_SIZE], to[32], text[80];
 
-	if (!sb || sb->pooled)
+	if (!sb || sandbox_is_warm(sb))
 		return;
 	audit_blocked(sb, m, proto);
 	if (!may_note_refusal(sb))

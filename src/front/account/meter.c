@@ -74,7 +74,6 @@ static void add_days(struct sandbox *sb, uint64_t now_ms, uint64_t ms)
 
 void meter_start(struct sandbox *sb)
 {
-	sb->metered = true;
 	sb->metered_mono_ms = clock_mono_ms();
 	add_days(sb, clock_wall_ms(), 0); /* a row, so that the next front knows since when */
 }
@@ -83,7 +82,7 @@ void meter_note(struct sandbox *sb)
 {
 	uint64_t now = clock_mono_ms(), ms = now - sb->metered_mono_ms;
 
-	if (!sb->metered || ms == 0)
+	if (!sb->metered_mono_ms || ms == 0)
 		return;
 	sb->metered_mono_ms = now;
 	add_days(sb, clock_wall_ms(), ms);
@@ -92,7 +91,7 @@ void meter_note(struct sandbox *sb)
 void meter_stop(struct sandbox *sb)
 {
 	meter_note(sb);
-	sb->metered = false;
+	sb->metered_mono_ms = 0;
 }
 
 void meter_load(struct sandbox *sb)
@@ -111,7 +110,6 @@ void meter_adopt(struct sandbox *sb)
 
 	if (meter_last(sb->front->link.store, sb->id, &until_ms, &e) < 0)
 		log_warn("could not read the run time of a sandbox, counting from now", "id=%s err=%s", sb->id, e.text);
-	sb->metered = true;
 	sb->metered_mono_ms = clock_mono_ms();
 	if (until_ms < now_ms && until_ms >= sb->started_us / 1000)
 		add_days(sb, now_ms, now_ms - until_ms);
@@ -125,7 +123,7 @@ void meter_sent(struct sandbox *sb, uint64_t sent_bytes)
 	if (all <= sb->sent_seen)
 		return;
 	sb->sent_seen = all;
-	if (sb->metered)
+	if (sb->metered_mono_ms)
 		return; /* goes with the next note */
 	if (meter_add_sent(sb->front->link.store, sb->id, all - sb->sent_noted, &e) < 0)
 		log_warn("could not record the egress of a sandbox", "id=%s err=%s", sb->id, e.text);

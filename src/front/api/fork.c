@@ -104,7 +104,7 @@ static void fork_begin(struct fork *fk)
 		return;
 	}
 	if (api_check_room(f, fs->source->team, &e) < 0 ||
-	    sandbox_new(f, fs->source->team, fs->r->caller.key, &sp, &fk->sb, &e) < 0) {
+	    sandbox_new(f, fs->source->team, fs->r->caller.key, &sp, NULL, &fk->sb, &e) < 0) {
 		spec_done(&sp);
 		fork_over(fk, error_json(&e));
 		return;
@@ -114,7 +114,7 @@ static void fork_begin(struct fork *fk)
 	sandbox_by(fk->sb, fs->r->id);
 	fk->waiter.fn = on_settled;
 	sandbox_wait(fk->sb, &fk->waiter);
-	sandbox_start(fk->sb);
+	sandbox_start_cold(fk->sb);
 }
 
 static void on_kept(void *user, const struct save_result *re)

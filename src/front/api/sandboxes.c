@@ -18,6 +18,7 @@
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/spec_rules.h"
 #include "front/sandbox/table.h"
+#include "front/sandbox/warm_pool.h"
 #include "http/json.h"
 #include "http/server.h"
 #include "store/templates.h"
@@ -242,6 +243,7 @@ static void create(struct req *r, enum spec_version ver)
 	char once[ONCE_MAX + 1];
 	int has_once = read_once(r, once);
 	autojson json_t *body = has_once < 0 ? NULL : req_json(r, false);
+	struct warm_pool_gift gift;
 	struct quota_hit hit;
 	struct spec sp;
 	struct sandbox *sb;
@@ -264,7 +266,10 @@ static void create(struct req *r, enum spec_version ver)
 		quota_refuse(r, &hit);
 		return;
 	}
-	if (sandbox_new(f, r->caller.team, r->caller.key, &sp, &sb, &e) < 0) {
+	/* from the warm pool, or a cold start */
+	bool warm = warm_pool_take(f->sandbox.warm_pool, &sp, &gift);
+
+	if (sandbox_new(f, r->caller.team, r->caller.key, &sp, warm ? &gift : NULL, &sb, &e) < 0) {
 		log_error("could not create a sandbox", "request=%s err=%s", r->id, e.text);
 		reply_err(r, &e);
 		return;
@@ -276,7 +281,10 @@ static void create(struct req *r, enum spec_version ver)
 	sandbox_by(sb, r->id);
 	memcpy(r->sandbox, sb->id, sizeof r->sandbox);
 	req_wait(r, sb, created);
-	sandbox_start(sb);
+	if (warm)
+		sandbox_start_warm(sb);
+	else
+		sandbox_start_cold(sb);
 }
 
 void api_create_v1(struct req *r)

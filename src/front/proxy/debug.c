@@ -18,6 +18,7 @@
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/spec.h"
 #include "front/sandbox/table.h"
+#include "front/sandbox/warm_pool.h"
 #include "front/util/mem.h"
 #include "front/util/request_id.h"
 #include "http/json.h"
@@ -66,6 +67,7 @@ static struct sandbox *make(struct debug *d, const char *request, struct err *e)
 	struct front *f = d->f;
 	autojson json_t *body = json_pack("{s:s,s:I,s:{s:b},s:{s:s}}", "templateID", TEMPLATE, "timeout",
 	    (json_int_t)f->link.opt.max_timeout_s, "autoResume", "enabled", 1, "metadata", "debug", "true");
+	struct warm_pool_gift gift;
 	struct sandbox *sb;
 	struct spec sp;
 
@@ -78,12 +80,17 @@ static struct sandbox *make(struct debug *d, const char *request, struct err *e)
 	if (spec_parse(f, team, body, SPEC_V1, &sp, e) < 0 || spec_limits(f, team, "", body, &sp, e) < 0)
 		return NULL;
 	sp.flags |= SPEC_DEBUG;
-	if (sandbox_new(f, keyring_default(f->account.keyring)->id, "", &sp, &sb, e) < 0)
+	bool warm = warm_pool_take(f->sandbox.warm_pool, &sp, &gift);
+
+	if (sandbox_new(f, keyring_default(f->account.keyring)->id, "", &sp, warm ? &gift : NULL, &sb, e) < 0)
 		return NULL;
 	memcpy(d->id, sb->id, sizeof d->id);
 	sandbox_by(sb, request);
 	log_info("starting the sandbox of the debug ports", "id=%s request=%s", sb->id, request);
-	sandbox_start(sb);
+	if (warm)
+		sandbox_start_warm(sb);
+	else
+		sandbox_start_cold(sb);
 	return sb;
 }
 

@@ -6,6 +6,10 @@
 #include "front/sandbox/sandbox.h"
 
 void sandbox_set_state(struct sandbox *sb, enum sandbox_state to); /* the one place where the state changes */
+bool sandbox_counts(enum sandbox_state s);                         /* it runs, as far as the report of usage goes */
+void sandbox_arm_expiry(struct sandbox *sb);
+void sandbox_break_links(struct sandbox *sb); /* it does not run any more: what is connected to it ends */
+void sandbox_idle_close(struct sandbox *sb);
 /* all is written that sandbox_save() was asked for: who waits for that goes on */
 void sandbox_save_over(struct sandbox *sb);
 void sandbox_note_life(struct sandbox *sb, enum log_level level, const char *message);

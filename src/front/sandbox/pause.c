@@ -53,22 +53,9 @@ static void kept_clear(struct sandbox *sb)
 	memset(&sb->kept, 0, sizeof sb->kept);
 }
 
-/* Its memory is there, and stands still; not while it is being killed. */
-static bool is_frozen(const struct sandbox *sb)
-{
-	return sb->box.state == BOX_FROZEN || sb->box.state == BOX_CHECKPOINTING || sb->box.state == BOX_THAWING;
-}
-
 void sandbox_drop_kept(struct sandbox *sb)
 {
 	kept_clear(sb);
-}
-
-const char *sandbox_memory_name(const struct sandbox *sb)
-{
-	bool ram = is_frozen(sb) && !has(sb, KEPT_NO_RAM), disk = has(sb, KEPT_MEMORY) && !has(sb, KEPT_NO_RAM);
-
-	return ram && disk ? "ram+disk" : ram ? "ram" : disk ? "disk" : has(sb, KEPT_NO_RAM) ? "none" : "lost";
 }
 
 /* --- pause -------------------------------------------------------------------------------------------------- */
@@ -303,7 +290,7 @@ void sandbox_hurry_look(struct front *f)
 static bool will_be_written(const struct sandbox *sb)
 {
 	return sb->state == SANDBOX_PAUSING ||
-	    (sb->state == SANDBOX_PAUSED && is_frozen(sb) && sb->kept.what == KEPT_DISK &&
+	    (sb->state == SANDBOX_PAUSED && sandbox_memory_place(sb) == MEMORY_RAM && sb->kept.what == KEPT_DISK &&
 		sb->kept.tries < HURRY_TRIES);
 }
 
@@ -467,29 +454,42 @@ static void on_started(void *user, const struct box_result *re)
 	sandbox_settle(sb, SANDBOX_SETTLE_MS, 0, on_settled, sb);
 }
 
-/* There is nothing of it but what is saved. */
+static void thaw(struct sandbox *sb)
+{
+	box_thaw(&sb->box, sb->request, on_thawed, sandbox_ref(sb));
+}
+
+/* From what is saved. What still runs of it is killed first, and sandbox_outlives() goes on when it has exited. */
 static void begin_again(struct sandbox *sb)
 {
 	bool boots = has(sb, KEPT_NO_RAM);
 
-	if (!has(sb, KEPT_DISK))
-		resume_failed(sb, ENOTSUP, "its disk was not kept");
-	else if (!boots && !has(sb, KEPT_MEMORY))
+	if (!box_present(&sb->box))
+		sandbox_box_start(sb, boots ? START_KEPT : START_RESTORE, sb->kept.name, on_started, sandbox_ref(sb));
+	else if (sb->box.state != BOX_KILLING)
+		reclaim(sb);
+}
+
+static void refuse(struct sandbox *sb)
+{
+	if (has(sb, KEPT_DISK))
 		resume_failed(sb, ESTALE,
 		    "what it had in memory is lost; with memory: false it boots from its disk (atoll resume --boot)");
 	else
-		sandbox_box_start(sb, boots ? START_KEPT : START_RESTORE, sb->kept.name, on_started, sandbox_ref(sb));
+		resume_failed(sb, ENOTSUP, "its disk was not kept");
 }
 
-/* What still runs of it, if its memory is given up, is killed first; sandbox_outlives() goes on when it has exited. */
 static void resume_now(struct sandbox *sb)
 {
-	if (!box_present(&sb->box))
-		begin_again(sb);
-	else if (is_frozen(sb) && !has(sb, KEPT_NO_RAM))
-		box_thaw(&sb->box, sb->request, on_thawed, sandbox_ref(sb));
-	else if (sb->box.state != BOX_KILLING)
-		reclaim(sb);
+	static void (*const way[])(struct sandbox *sb) = {
+		[MEMORY_RAM] = thaw,
+		[MEMORY_BOTH] = thaw,
+		[MEMORY_DISK] = begin_again,
+		[MEMORY_NONE] = begin_again,
+		[MEMORY_LOST] = refuse,
+	};
+
+	way[sandbox_memory_place(sb)](sb);
 }
 
 void sandbox_resume(struct sandbox *sb, uint32_t timeout_s, bool memory)
@@ -524,7 +524,7 @@ bool sandbox_outlives(struct sandbox *sb, enum box_state was)
 		return true;
 	case SANDBOX_RESUMING:
 		if (was == BOX_KILLING)
-			begin_again(sb);
+			resume_now(sb);
 		else if (was != BOX_ABSENT) /* else it was the end of a life that nobody remembers */
 			resume_failed(sb, ECHILD, "it ended at once");
 		return true;

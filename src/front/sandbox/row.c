@@ -151,7 +151,7 @@ int row_add(struct sandbox *sb, enum row_state state, struct err *e)
 		return err_set(e, E2BIG, "metadata, envVars or network is too large");
 	if (sandboxes_add(sb->front->link.store, &row, e) < 0)
 		return -e->no;
-	sb->noted = true;
+	sb->row = ROW_COPY_CURRENT;
 	return 0;
 }
 
@@ -173,7 +173,7 @@ int row_load(struct sandbox *sb, const struct sandbox_row *row)
 		(void)str_copy(sp->tpl.build, sizeof sp->tpl.build, str_of(row->build));
 	else
 		template_build_of_key(row->template_key, sp->tpl.build);
-	sb->noted = true;
+	sb->row = ROW_COPY_CURRENT;
 	sp->timeout_s = row->timeout_s;
 	sp->flags = row->flags;
 	sp->limits = limits_of_row(&row->limits);
@@ -223,8 +223,8 @@ int row_try(struct sandbox *sb, enum row_state state, struct err *e)
 		.sent_bytes = sb->sent_before,
 	};
 
-	sb->row_lags = sandboxes_set(sb->front->link.store, &row, e) < 0;
-	return sb->row_lags ? -e->no : 0;
+	sb->row = sandboxes_set(sb->front->link.store, &row, e) < 0 ? ROW_COPY_LAGS : ROW_COPY_CURRENT;
+	return sb->row == ROW_COPY_LAGS ? -e->no : 0;
 }
 
 void row_set(struct sandbox *sb, enum row_state state)
@@ -301,7 +301,7 @@ void row_end_id(struct front *f, const char *id, const char *reason)
 
 void row_end(const struct sandbox *sb, const char *reason)
 {
-	if (sb->noted)
+	if (sb->row != ROW_COPY_NONE)
 		row_end_id(sb->front, sb->id, reason);
 }
 
@@ -341,7 +341,7 @@ void rows_tick(struct front *f)
 	    sb = sandbox_table_next(f->sandbox.table, sb)) {
 		bool settled = sb->state == SANDBOX_RUNNING || sb->state == SANDBOX_PAUSED;
 
-		if (sb->row_lags && settled &&
+		if (sb->row == ROW_COPY_LAGS && settled &&
 		    row_try(sb, sb->state == SANDBOX_PAUSED ? ROW_PAUSED : ROW_RUNNING, &e) < 0)
 			return;
 	}

@@ -33,45 +33,14 @@
 #define KILL_TRIES 5
 #define KILL_RETRY_MS 300
 
-#define BIT(s) (1u << (s))
-#define OVER (BIT(SANDBOX_ENDING) | BIT(SANDBOX_DEAD))
 #define KEPT_FIRST_MS 200 /* a snapshot that was begun is finished before a pause that is due */
-#define IN_TRANSITION (BIT(SANDBOX_STARTING) | BIT(SANDBOX_PAUSING) | BIT(SANDBOX_RESUMING) | BIT(SANDBOX_SAVING))
-
-static const unsigned may_follow[] = {
-	[SANDBOX_STARTING] = BIT(SANDBOX_RUNNING) | OVER,
-	[SANDBOX_RUNNING] = BIT(SANDBOX_PAUSING) | BIT(SANDBOX_SAVING) | OVER,
-	[SANDBOX_PAUSING] = BIT(SANDBOX_PAUSED) | BIT(SANDBOX_RUNNING) | OVER,
-	[SANDBOX_PAUSED] = BIT(SANDBOX_RESUMING) | OVER,
-	[SANDBOX_RESUMING] = BIT(SANDBOX_RUNNING) | BIT(SANDBOX_PAUSED) | OVER,
-	[SANDBOX_SAVING] = BIT(SANDBOX_RUNNING) | OVER,
-	[SANDBOX_ENDING] = BIT(SANDBOX_DEAD),
-	[SANDBOX_DEAD] = 0,
-};
-
-static const char *const state_name[] = {
-	[SANDBOX_STARTING] = "starting",
-	[SANDBOX_RUNNING] = "running",
-	[SANDBOX_PAUSING] = "pausing",
-	[SANDBOX_PAUSED] = "paused",
-	[SANDBOX_RESUMING] = "resuming",
-	[SANDBOX_SAVING] = "saving",
-	[SANDBOX_ENDING] = "ending",
-	[SANDBOX_DEAD] = "dead",
-};
-
-const char *sandbox_state_name(const struct sandbox *sb)
-{
-	return BIT(sb->state) & (BIT(SANDBOX_PAUSING) | BIT(SANDBOX_PAUSED)) ? "paused" : "running";
-}
-
 struct sandbox *sandbox_ref(struct sandbox *sb)
 {
 	sb->refs++;
 	return sb;
 }
 
-static void idle_close_all(struct sandbox *sb)
+void sandbox_idle_close(struct sandbox *sb)
 {
 	sb->front->link.idle -= (uint32_t)sb->warm_pool.n;
 	upstream_close_all(&sb->warm_pool);
@@ -116,29 +85,11 @@ void sandbox_unref(struct sandbox *sb)
 	json_decref(sb->secrets);
 	usage_done(&sb->usage);
 	logbook_drop(sb->log);
-	idle_close_all(sb);
+	sandbox_idle_close(sb);
 	fd_close(sb->warm_fd);
 	free(sb->once);
 	share_done(&sb->share);
 	free(sb);
-}
-
-void sandbox_wait(struct sandbox *sb, struct sandbox_waiter *w)
-{
-	LIST_INSERT_HEAD(&sb->waiters, w, link);
-}
-
-void sandbox_attach(struct sandbox *sb, struct sandbox_link *l)
-{
-	LIST_INSERT_HEAD(&sb->links, l, link);
-	l->hooked = true;
-}
-
-void sandbox_detach(struct sandbox_link *l)
-{
-	if (l->hooked)
-		LIST_REMOVE(l, link);
-	l->hooked = false;
 }
 
 void sandbox_by(struct sandbox *sb, const char *request)
@@ -209,119 +160,12 @@ void sandbox_note_life(struct sandbox *sb, enum log_level level, const char *mes
 	sandbox_note(sb, level, JOURNAL_LIFECYCLE, message, "request=%s", sb->request);
 }
 
-static void break_links(struct sandbox *sb)
-{
-	struct sandbox_link *l;
-
-	while ((l = LIST_FIRST(&sb->links))) {
-		sandbox_detach(l);
-		l->broken(l, sb);
-	}
-	idle_close_all(sb);
-}
-
-/* Only those that waited before the change: a woken one may wait again for the next. */
-static void wake_waiters(struct sandbox *sb)
-{
-	struct sandbox_waiters woken = LIST_HEAD_INITIALIZER(woken);
-	struct sandbox_waiter *w;
-
-	while ((w = LIST_FIRST(&sb->waiters))) {
-		LIST_REMOVE(w, link);
-		LIST_INSERT_HEAD(&woken, w, link); /* turns the order round: first come, first served */
-	}
-	while ((w = LIST_FIRST(&woken))) {
-		LIST_REMOVE(w, link);
-		w->fn(w, sb);
-	}
-}
-
 uint64_t sandbox_now_us(void)
 {
 	struct timespec ts;
 
 	(void)clock_gettime(CLOCK_REALTIME, &ts);
 	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
-}
-
-static void arm_expiry(struct sandbox *sb)
-{
-	uint64_t now = clock_wall_ms();
-
-	expiry_set(sb->front->sandbox.expiry, &sb->expiry, clock_mono_ms() + (sb->end_ms > now ? sb->end_ms - now : 0));
-}
-
-/* It runs, as far as the report of usage goes. */
-static bool counts(enum sandbox_state s)
-{
-	return BIT(s) & (BIT(SANDBOX_RUNNING) | BIT(SANDBOX_PAUSING) | BIT(SANDBOX_SAVING));
-}
-
-static void tell_event(struct sandbox *sb, enum sandbox_state from, enum sandbox_state to)
-{
-	static const char *const why[END_REASONS] = {
-		[END_KILLED] = "request",
-		[END_EXPIRED] = "timeout",
-		[END_DIED] = "died",
-		[END_OOM] = "out_of_memory",
-		[END_FAILED] = "failed",
-	};
-
-	if ((BIT(to) & OVER) && !(BIT(from) & OVER) && from != SANDBOX_STARTING)
-		event_note(sb, EVENT_KILLED, json_pack("{s:s}", "kill_reason", why[sb->end_why]));
-	else if (to == SANDBOX_RUNNING && (from == SANDBOX_STARTING || from == SANDBOX_RESUMING))
-		event_note(sb, from == SANDBOX_STARTING ? EVENT_CREATED : EVENT_RESUMED, NULL);
-	else if (to == SANDBOX_PAUSED && from != SANDBOX_RESUMING)
-		event_note(sb, EVENT_PAUSED, NULL);
-}
-
-void sandbox_set_state(struct sandbox *sb, enum sandbox_state to)
-{
-	enum sandbox_state from = sb->state;
-
-	assert(may_follow[from] & BIT(to));
-	log_info("sandbox state", "id=%s from=%s to=%s request=%s", sb->id, state_name[from], state_name[to],
-	    sb->request);
-	sandbox_ref(sb); /* the wake-ups below may drop the last one */
-	sb->state = to;
-	if (counts(from) && !counts(to))
-		meter_stop(sb);
-	if (!counts(from) && counts(to))
-		meter_start(sb);
-	if ((from == SANDBOX_RUNNING) != (to == SANDBOX_RUNNING))
-		census_running(sb->front->account.census, sb->team, to == SANDBOX_RUNNING ? 1 : -1);
-	if (to == SANDBOX_RUNNING && (from == SANDBOX_STARTING || from == SANDBOX_RESUMING))
-		audit_life(sb, from == SANDBOX_STARTING ? "sandbox.started" : "sandbox.resumed");
-	if (to == SANDBOX_PAUSED && from == SANDBOX_PAUSING)
-		audit_life(sb, "sandbox.paused");
-	if (to == SANDBOX_RUNNING)
-		arm_expiry(sb);
-	else
-		expiry_clear(sb->front->sandbox.expiry, &sb->expiry);
-	if (!(BIT(from) & OVER) && (BIT(to) & OVER)) {
-		if (from != SANDBOX_STARTING) /* of such a one no word comes */
-			quota_leaves(sb);
-		sandbox_table_drop(sb->front->sandbox.table, sb);
-		sandbox_unref(sb);            /* the table's */
-		if (from == SANDBOX_STARTING) /* nobody knows its id */
-			logbook_drop(take_ptr(&sb->log));
-		else
-			logbook_end(take_ptr(&sb->log), clock_wall_ms());
-	}
-	tell_event(sb, from, to);
-	if (to != SANDBOX_RUNNING)
-		break_links(sb);
-	if (!(BIT(to) & IN_TRANSITION))
-		wake_waiters(sb);
-	sandbox_unref(sb);
-}
-
-void sandbox_save_over(struct sandbox *sb)
-{
-	if (sb->state == SANDBOX_SAVING)
-		sandbox_set_state(sb, SANDBOX_RUNNING);
-	else if (!(BIT(sb->state) & IN_TRANSITION))
-		wake_waiters(sb);
 }
 
 uint64_t sandbox_latest_end(const struct sandbox *sb, uint64_t end_ms)
@@ -353,23 +197,21 @@ void sandbox_make_id(const struct front *f, char id[ID_SIZE])
 	} while (sandbox_table_find(f->sandbox.table, str_of(id)));
 }
 
-int sandbox_new(struct front *f, const char *team, const char *key, struct spec *sp, struct sandbox **ret,
-    struct err *e)
+int sandbox_new(struct front *f, const char *team, const char *key, struct spec *sp, const struct warm_pool_gift *warm,
+    struct sandbox **ret, struct err *e)
 {
 	struct sandbox *sb = sandbox_alloc(f);
-	struct warm_pool_gift gift;
 
-	sb->pooled = warm_pool_take(f->sandbox.warm_pool, sp, &gift);
-	if (sb->pooled) {
-		memcpy(sb->id, gift.id, sizeof sb->id);
-		sb->warm_fd = gift.fd;
-		sb->usage.last_cpu_ns = sb->paid.cpu_ns = gift.cpu_ns;
-	} else {
+	if (warm)
+		memcpy(sb->id, warm->id, sizeof sb->id);
+	else
 		sandbox_make_id(f, sb->id);
-	}
 	box_init(&sb->box, &f->link, sb->id);
-	if (sb->pooled)
+	if (warm) {
 		box_adopt(&sb->box, false);
+		sb->warm_fd = warm->fd;
+		sb->usage.last_cpu_ns = sb->paid.cpu_ns = warm->cpu_ns;
+	}
 	(void)str_copy(sb->team, sizeof sb->team, str_of(team));
 	(void)str_copy(sb->key, sizeof sb->key, str_of(key));
 	sb->paid.known = true;
@@ -384,7 +226,7 @@ int sandbox_new(struct front *f, const char *team, const char *key, struct spec 
 	sb->started_us = sb->created_ms * 1000;
 	sb->active_ms = sb->noted_active_ms = sb->created_ms;
 	sb->end_ms = sb->created_ms + sb->spec.timeout_s * 1000ull;
-	if (!sb->pooled && row_add(sb, ROW_STARTING, e) < 0) {
+	if (!warm && row_add(sb, ROW_STARTING, e) < 0) {
 		sandbox_unref(sb);
 		return err_wrap(e, "record the sandbox");
 	}
@@ -420,7 +262,7 @@ struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, 
 	meter_load(sb);
 	if (is_freed) /* it was paused until about now */
 		meter_start(sb);
-	else if (counts(sb->state))
+	else if (sandbox_counts(sb->state))
 		meter_adopt(sb);
 	if (is_caught)
 		sandbox_run_on(sb);
@@ -428,7 +270,7 @@ struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, 
 		box_kill(&sb->box, "", NULL, NULL);
 	if (!frozen) {
 		census_running(f->account.census, sb->team, 1);
-		arm_expiry(sb);
+		sandbox_arm_expiry(sb);
 	}
 	return sb;
 }
@@ -440,7 +282,8 @@ void sandbox_started(struct sandbox *sb)
 	sb->active_ms = sb->started_us / 1000;
 	/* its processor time counts from before the start, and so does the time */
 	sb->usage.next_mono_ms = clock_mono_ms() + USAGE_FIRST_MS;
-	if (sb->noted ? row_try(sb, ROW_RUNNING, &sb->fail) < 0 : row_add(sb, ROW_RUNNING, &sb->fail) < 0) {
+	if (sb->row != ROW_COPY_NONE ? row_try(sb, ROW_RUNNING, &sb->fail) < 0
+				     : row_add(sb, ROW_RUNNING, &sb->fail) < 0) {
 		(void)err_wrap(&sb->fail, "record the sandbox");
 		sandbox_kill(sb, END_FAILED, "start failed");
 		return;
@@ -467,14 +310,13 @@ void sandbox_start_afresh(struct sandbox *sb)
 	sandbox_make_id(f, sb->id);
 	box_init(&sb->box, &f->link, sb->id);
 	sandbox_table_put(f->sandbox.table, sb);
-	sb->pooled = false;
 	sb->usage.last_cpu_ns = sb->paid.cpu_ns = 0;
 	if (row_add(sb, ROW_STARTING, &sb->fail) < 0) {
 		(void)err_wrap(&sb->fail, "record the sandbox");
 		sandbox_exited(sb, END_FAILED, "start failed");
 		return;
 	}
-	sandbox_start(sb);
+	sandbox_start_cold(sb);
 }
 
 void sandbox_set_timeout(struct sandbox *sb, uint32_t timeout_s, bool extend_only)
@@ -486,7 +328,7 @@ void sandbox_set_timeout(struct sandbox *sb, uint32_t timeout_s, bool extend_onl
 		return;
 	sb->end_ms = end;
 	row_set(sb, ROW_RUNNING);
-	arm_expiry(sb);
+	sandbox_arm_expiry(sb);
 	event_note(sb, EVENT_UPDATED, json_pack("{s:o}", "set_timeout", time_json(end)));
 	sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "timeout set", "timeout_s=%u request=%s", timeout_s,
 	    sb->request);
@@ -563,7 +405,7 @@ void sandbox_box_exited(struct sandbox *sb, enum end_reason why, const char *rea
 {
 	enum box_state was = sb->box.state;
 
-	if (sb->pooled)
+	if (sandbox_is_warm(sb))
 		return; /* its connection breaks, too, and then another one is started */
 	sandbox_ref(sb);
 	sb->ruling = NULL;
@@ -573,23 +415,13 @@ void sandbox_box_exited(struct sandbox *sb, enum end_reason why, const char *rea
 	sandbox_unref(sb);
 }
 
-bool sandbox_live(const struct sandbox *sb)
-{
-	return box_present(&sb->box) && !(sb->state == SANDBOX_RESUMING && sb->box.state == BOX_STARTING);
-}
-
-bool sandbox_being_saved(const struct sandbox *sb)
-{
-	return sb->state == SANDBOX_SAVING || (sb->state == SANDBOX_RUNNING && sb->box.state == BOX_RELEASED);
-}
-
 void sandbox_forget(struct sandbox *sb)
 {
 	row_note_active(sb);
 	meter_stop(sb);
 	expiry_clear(sb->front->sandbox.expiry, &sb->expiry);
 	sandbox_table_drop(sb->front->sandbox.table, sb);
-	break_links(sb);
+	sandbox_break_links(sb);
 	sandbox_unref(sb);
 }
 

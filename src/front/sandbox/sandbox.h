@@ -35,6 +35,7 @@ struct sandbox;
 struct sandbox_row;
 struct template;
 struct timer;
+struct warm_pool_gift;
 
 enum sandbox_state {
 	SANDBOX_STARTING,
@@ -45,6 +46,24 @@ enum sandbox_state {
 	SANDBOX_SAVING,
 	SANDBOX_ENDING,
 	SANDBOX_DEAD,
+	SANDBOX_STATES,
+};
+
+/* Where the memory of a sandbox is. */
+enum memory_place {
+	MEMORY_RAM,
+	MEMORY_BOTH, /* frozen, and in a checkpoint on disk, too */
+	MEMORY_DISK,
+	MEMORY_NONE, /* it was given up: the sandbox boots from its disk */
+	MEMORY_LOST, /* it has died while it was paused, and there is no checkpoint */
+	MEMORY_PLACES,
+};
+
+/* What the store has of it. */
+enum row_copy {
+	ROW_COPY_NONE, /* no row: a warm one gets it when it runs */
+	ROW_COPY_CURRENT,
+	ROW_COPY_LAGS, /* the row could not be brought up to date */
 };
 
 /* Called once, when the state has settled (anything but STARTING, PAUSING, RESUMING and KEEPING), or all that was kept
@@ -91,14 +110,13 @@ struct sandbox {
 	enum sandbox_state state;
 	unsigned refs;
 	uint64_t created_ms;
-	uint64_t started_us;            /* wall clock; of the last resume */
-	uint64_t end_ms;                /* wall clock: when it will expire, or when it was paused */
-	uint64_t active_ms;             /* wall clock: last request into it */
-	uint64_t noted_active_ms;       /* ... as the store has it */
-	bool metered;                   /* it runs, and that counts, */
-	uint64_t metered_mono_ms;       /* ... since then; before that it has been noted */
-	uint64_t stopped_ms;            /* wall clock: of the end of its last run, while it is paused; else 0 */
-	enum end_reason end_why;        /* ENDING, DEAD */
+	uint64_t started_us;      /* wall clock; of the last resume */
+	uint64_t end_ms;          /* wall clock: when it will expire, or when it was paused */
+	uint64_t active_ms;       /* wall clock: last request into it */
+	uint64_t noted_active_ms; /* ... as the store has it */
+	uint64_t metered_mono_ms; /* it runs, and that counts, since then, before it has been noted; 0: it does not */
+	uint64_t stopped_ms;      /* wall clock: of the end of its last run, while it is paused; else 0 */
+	enum end_reason end_why;  /* ENDING, DEAD */
 	uint64_t sent_seen, sent_noted; /* bytes in all its lives: as last told, and of that in the report of usage */
 	uint32_t users;                 /* requests and tunnels that are under way */
 	uint32_t resume_timeout_s;      /* while RESUMING */
@@ -110,10 +128,8 @@ struct sandbox {
 	char *once;
 	char request[REQUEST_ID_SIZE]; /* that is changing it now, for the log of the warden; "": nobody's */
 	struct err fail;               /* why the last transition did not work */
-	bool noted;                    /* it has a row in the store, */
-	bool row_lags;                 /* ... which could not be brought up to date */
-	bool pooled;                   /* STARTING: it came out of the pool, finished but for its settings */
-	int warm_fd;                   /* ... and this is a connection to its init, or -1 */
+	enum row_copy row;
+	int warm_fd; /* a connection to the init of one from the warm pool, until it is settled; -1: none */
 	unsigned kill_tries;
 	struct timer *retry; /* of the kill */
 	struct expiry_entry expiry;
@@ -144,12 +160,13 @@ struct sandbox {
 	struct sandbox *next;     /* in its bucket of the table */
 };
 
-/* STARTING, in the table; with a row in the store, unless it is from the pool: such a one gets it when it runs.
- * Takes over what *sp owns. */
 /* as the warden is to know them */
 struct msg_limits sandbox_limits_to_send(const struct sandbox *sb, const struct msg_limits *l);
-int sandbox_new(struct front *f, const char *team, const char *key, struct spec *sp, struct sandbox **ret,
-    struct err *e);
+/* STARTING, in the table. warm: out of the warm pool, and it is to be started with sandbox_start_warm(); it gets its
+ * row when it runs, and this does not fail. NULL: it has a row, and is to be started with sandbox_start_cold(). Takes
+ * over what *sp owns. */
+int sandbox_new(struct front *f, const char *team, const char *key, struct spec *sp, const struct warm_pool_gift *warm,
+    struct sandbox **ret, struct err *e);
 /* After a restart; NULL: the row is damaged. */
 struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, bool live, bool frozen);
 struct sandbox *sandbox_ref(struct sandbox *sb);
@@ -157,8 +174,10 @@ void sandbox_unref(struct sandbox *sb); /* NULL is fine */
 
 /* so many of its processes were killed at its memory limit, since its start */
 void sandbox_oom(struct sandbox *sb, uint32_t kills);
-void sandbox_start(struct sandbox *sb);        /* ends in RUNNING or in ENDING with `fail` set */
-void sandbox_started(struct sandbox *sb);      /* for sandbox_start.c */
+/* Both end in RUNNING, or in ENDING or DEAD with `fail` set. */
+void sandbox_start_warm(struct sandbox *sb); /* only its settings; if that fails, another is started */
+void sandbox_start_cold(struct sandbox *sb);
+void sandbox_started(struct sandbox *sb);      /* for start.c */
 void sandbox_start_afresh(struct sandbox *sb); /* ... what the pool gave was of no use */
 void sandbox_make_id(const struct front *f, char id[ID_SIZE]);
 /* RUNNING only; ends in PAUSED, or in RUNNING with `fail` set */
@@ -216,8 +235,12 @@ void sandbox_note(struct sandbox *sb, enum log_level level, enum journal_kind ki
 /* The same; a time that lies in the past is kept, but never before that of the entry before. */
 void sandbox_note_entry(struct sandbox *sb, struct journal_entry *en);
 
-const char *sandbox_memory_name(const struct sandbox *sb); /* of a paused one: where its memory is */
-const char *sandbox_state_name(const struct sandbox *sb);  /* "running" or "paused", as clients know it */
+enum memory_place sandbox_memory_place(const struct sandbox *sb);
+const char *sandbox_memory_name(const struct sandbox *sb); /* of a paused one: its place, for clients */
+bool sandbox_may_follow(enum sandbox_state from, enum memory_place at, enum sandbox_state to);
+/* STARTING, out of the warm pool, and not settled yet */
+bool sandbox_is_warm(const struct sandbox *sb);
+const char *sandbox_state_name(const struct sandbox *sb); /* "running" or "paused", as clients know it */
 static inline bool sandbox_gone(const struct sandbox *sb)
 {
 	return sb->state == SANDBOX_ENDING || sb->state == SANDBOX_DEAD;

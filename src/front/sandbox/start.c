@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/start: from STARTING to RUNNING: the warden starts the box, init takes its settings. One from the pool
- * is started already and only settled; if that fails, another is started. */
+/* front/sandbox/start: from STARTING to RUNNING: the warden starts the box, init takes its settings. A warm
+ * one, from the pool, is started already and only settled; if that fails, another is started cold. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #include "front/sandbox/warm_pool.h"
 #include "front/util/mem.h"
 
-#define POOLED_WAIT_MS 3000  /* there is another way */
+#define WARM_WAIT_MS 3000    /* there is another way */
 #define START_WAIT_MAX_S 50u /* clients wait a minute for an answer */
 
 uint32_t sandbox_start_wait_s(const struct front *f)
@@ -118,7 +118,7 @@ static void start_over(struct sandbox *sb)
 /* The warden has it, but it is of no use. */
 static void start_failed(struct sandbox *sb, const struct box_result *re)
 {
-	if (sb->pooled) {
+	if (sandbox_is_warm(sb)) {
 		log_warn("a warm sandbox does not respond, starting another", "id=%s err=%s request=%s", sb->id,
 		    re->text, sb->request);
 		sandbox_start_afresh(sb);
@@ -140,9 +140,8 @@ static void on_settled(void *user, const struct box_result *re)
 	} else if (re->no) {
 		start_failed(sb, re);
 	} else {
-		if (sb->pooled)
+		if (sandbox_is_warm(sb))
 			warm_pool_taken(sb->front->sandbox.warm_pool, &sb->spec, true);
-		sb->pooled = false;
 		sandbox_started(sb);
 		if (fd >= 0)
 			sandbox_idle_put(sb, fd);
@@ -173,18 +172,18 @@ static void on_started(void *user, const struct box_result *re)
 	}
 }
 
-void sandbox_start(struct sandbox *sb)
+void sandbox_start_warm(struct sandbox *sb)
 {
 	sb->front->sandbox.starts++;
-	sandbox_ref(sb);
-	if (sb->pooled) {
-		log_info("taken from the warm pool", "id=%s template=%s request=%s", sb->id, sb->spec.tpl.name,
-		    sb->request);
-		sandbox_settle(sb, POOLED_WAIT_MS, 0, on_settled, sb);
-		return;
-	}
-	warm_pool_make_room(sb->front->sandbox.warm_pool);
+	log_info("taken from the warm pool", "id=%s template=%s request=%s", sb->id, sb->spec.tpl.name, sb->request);
+	sandbox_settle(sb, WARM_WAIT_MS, 0, on_settled, sandbox_ref(sb));
+}
+
+void sandbox_start_cold(struct sandbox *sb)
+{
 	uint32_t how = !sb->spec.from[0] ? 0 : sb->spec.from_what & KEPT_MEMORY ? START_RESTORE : START_KEPT;
 
-	sandbox_box_start(sb, how, sb->spec.from, on_started, sb);
+	sb->front->sandbox.starts++;
+	warm_pool_make_room(sb->front->sandbox.warm_pool);
+	sandbox_box_start(sb, how, sb->spec.from, on_started, sandbox_ref(sb));
 }
