@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a model wrote, made ready to run; and a package that its code needs. Names of packages are names: nothing of
- *them reaches a shell.
+ * them reaches a shell.
  *
  *	E2B_API_KEY=... ./packages six
  */

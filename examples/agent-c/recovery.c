@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Retries for the way to a server, a breaker for when it stays away, and failures in words. Needs no server: that is
- *what it shows.
+ * what it shows.
  *
  *	E2B_MAX_RETRIES=2 ./recovery
  */

@@ -5,9 +5,10 @@
  *	 "session":"...","fields":{...},"prev":"<64 hex>","hash":"<64 hex>","mac":"<32 hex>"}
  *
  * All members are there, in this order, without blanks. `hash` is the SHA-256 of the bytes of the line before
- *`,"hash"`, so it covers `prev`, the hash of the record before: whoever changes a record has to change all that follow.
- *`mac` is the first half of the HMAC-SHA-256 of the hash: whoever does change them all, and has no key, is found out
- *too. No I/O here. */
+ * `,"hash"`, so it covers `prev`, the hash of the record before: whoever changes a record has to change all that
+ * follow.
+ * `mac` is the first half of the HMAC-SHA-256 of the hash: whoever does change them all, and has no key, is found out
+ * too. No I/O here. */
 #pragma once
 
 #include <stdbool.h>

@@ -59,8 +59,8 @@ void fd_close_others(int *keep, size_t n);
 int fd_read_all(int fd, void *p, size_t n);
 int fd_write_all(int fd, const void *p, size_t n);
 
-/* Reads a small file (proc, sysfs, our own) whole into z with a NUL; returns its length, -EFBIG if
- * it does not fit. Writes one in a single write(), as proc and sysfs want it. dirfd as in openat(). */
+/* Reads a small file (proc, sysfs, our own) whole into z with a NUL; returns its length, -EFBIG if it does not fit.
+ * Writes one in a single write(), as proc and sysfs want it. dirfd as in openat(). */
 ssize_t file_read(int dirfd, const char *path, char *z, size_t size);
 int file_write(int dirfd, const char *path, const char *text);
 

@@ -42,8 +42,8 @@ bool str_starts(struct str s, const char *prefix);
 bool str_ends(struct str s, const char *suffix);
 struct str str_trim(struct str s); /* blanks and tabs on both sides */
 
-/* Splits at the first `sep`: returns what stands before it and moves *s behind it. Without a
- * `sep` returns all and leaves *s empty with p == NULL. */
+/* Splits at the first `sep`: returns what stands before it and moves *s behind it. Without a `sep` returns all and
+ * leaves *s empty with p == NULL. */
 struct str str_cut(struct str *s, char sep);
 
 /* An owned, NUL-terminated copy; NULL when out of memory. An embedded NUL is copied as it is. */

@@ -55,7 +55,7 @@ typedef void atoll_log_line(void *user, const char *line);
 #define ATOLL_TEMPLATE_DEFAULT "code-interpreter-v1"
 
 /* Where a server is, and the key to it. What is NULL is taken from the environment (unless no_env), else it is found
- *out:
+ * out:
  *
  *	api_key		E2B_API_KEY; else access_token, E2B_ACCESS_TOKEN; else the key of a server on this machine,
  *			from its state

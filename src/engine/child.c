@@ -2,7 +2,7 @@
 /* child: the set-up process that becomes pid 1 of a sandbox.
  *
  * It starts in namespaces of its own, with the root of Z, no id that means anything and all capabilities over the new
- *user namespace. The stages, in this order because each needs what a later one takes away:
+ * user namespace. The stages, in this order because each needs what a later one takes away:
  *
  *	identity	close what we inherited; become root of the sandbox once the map is written
  *	network		lo and eth0, when the builder has put eth0 there
@@ -13,7 +13,7 @@
  *	exec		init
  *
  * No program of the template has run at any point here, but the template's contents are not trusted with paths: targets
- *are opened without following links. */
+ * are opened without following links. */
 #include "engine/child.h"
 
 #include <fcntl.h>

@@ -11,8 +11,8 @@
  *	C	pid 1 of the sandbox's namespaces (child.c): sets itself up with what B0 sends, and becomes init
  *
  * B0 makes what needs no namespace of C (disk, /dev) while B1 is at work, and the root while C sets up its network. On
- *v1 the move into the cgroups takes longest and goes on beside all that; C waits for it before the first code that is
- *not ours. */
+ * v1 the move into the cgroups takes longest and goes on beside all that; C waits for it before the first code that is
+ * not ours. */
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <poll.h>

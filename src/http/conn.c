@@ -441,8 +441,8 @@ static void on_data(void *user, struct str data)
 	conn_go_on(c, data);
 }
 
-/* A peer that ends its side is taken for gone: that is how clients cancel. Those who only
- * half-close and wait for an answer are not known among HTTP clients. */
+/* A peer that ends its side is taken for gone: that is how clients cancel. Those who only half-close and wait for
+ * an answer are not known among HTTP clients. */
 static void on_eof(void *user)
 {
 	struct http_conn *c = user;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ipc/msg: the messages between the front and the warden.
  *
- * A SOCK_SEQPACKET socketpair; one message per packet: struct msg_head, then the fixed-size body of
- * its type, nothing else but a policy and mounts where the body says how long they are. The front asks (OP_*), the
- * warden answers each with one RE_* that carries the same seq, in any order, and sends EV_* on its own. Text fields are
+ * A SOCK_SEQPACKET socketpair; one message per packet: struct msg_head, then the fixed-size body of its type,
+ * nothing else but a policy and mounts where the body says how long they are. The front asks (OP_*), the warden
+ * answers each with one RE_* that carries the same seq, in any order, and sends EV_* on its own. Text fields are
  * NUL-terminated within their size, and bytes behind the NUL are zero. The warden checks every field again with the
- * checks in ipc/check.h and drops a front that sends anything it should not: a front is restarted in a moment, a warden
- * that guesses is a way in. docs/protocol-warden.md describes the same for the reader. */
+ * checks in ipc/check.h and drops a front that sends anything it should not: a front is restarted in a moment, a
+ * warden that guesses is a way in. docs/protocol-warden.md describes the same for the reader. */
 #pragma once
 
 #include <stdbool.h>

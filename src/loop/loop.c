@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* loop: handles of libuv that their owners may drop at any time.
  *
- * libuv closes a handle in a later phase of the loop, so each object here lives on until its close
- * callback and has fn == NULL meanwhile. Deferred calls run right before and right after polling,
- * and an idle handle keeps the loop from sleeping while any are left. */
+ * libuv closes a handle in a later phase of the loop, so each object here lives on until its close callback and has
+ * fn == NULL meanwhile. Deferred calls run right before and right after polling, and an idle handle keeps the loop
+ * from sleeping while any are left. */
 #include "loop/loop.h"
 
 #include <signal.h>
@@ -67,8 +67,8 @@ static void tame_sigpipe(void)
 	}
 }
 
-/* Runs the calls that are there now; what they defer in turn waits for the next time, so that
- * a call that defers itself again cannot keep the loop from its fds. */
+/* Runs the calls that are there now; what they defer in turn waits for the next time, so that a call that defers
+ * itself again cannot keep the loop from its fds. */
 static void run_deferred(struct loop *l)
 {
 	struct deferred *calls = l->calls;
@@ -231,8 +231,8 @@ static void on_poll(uv_poll_t *h, int status, int events)
 	if (!w->fn)
 		return;
 	if (status < 0) {
-		/* libuv stops a handle with an error condition. Not every such fd is lost (a UDP
-		 * socket tells of a closed port this way), so go on and let the owner's read find out. */
+		/* libuv stops a handle with an error condition. Not every such fd is lost (a UDP socket tells of a
+		 * closed port this way), so go on and let the owner's read find out. */
 		seen = WATCH_IN | (w->events & WATCH_OUT);
 		(void)uv_poll_start(h, uv_mask(w->events), on_poll);
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* loop: one event loop per process, a thin layer over libuv that hides its handle lifetimes.
  *
- * All objects are on the heap, owned by who made them, and freed by their own _free(): after that
- * call the callback is never called again (libuv's asynchronous close happens behind the scenes), so
- * an object may be freed inside its own callback. Nothing here uses libuv's thread pool. */
+ * All objects are on the heap, owned by who made them, and freed by their own _free(): after that call the callback
+ * is never called again (libuv's asynchronous close happens behind the scenes), so an object may be freed inside
+ * its own callback. Nothing here uses libuv's thread pool. */
 #pragma once
 
 #include <stdbool.h>

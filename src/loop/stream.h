@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stream: a buffered two-way byte stream on a non-blocking socket or pipe.
  *
- * Reading is by push while switched on (it starts off); writing copies into a queue that drains by
- * itself. A writer that honours stream_queued() against STREAM_HIGH and waits for on_drain slows
- * down with its reader, which is how a slow client slows only its own sandbox.
+ * Reading is by push while switched on (it starts off); writing copies into a queue that drains by itself. A writer
+ * that honours stream_queued() against STREAM_HIGH and waits for on_drain slows down with its reader, which is how
+ * a slow client slows only its own sandbox.
  *
  * No callback comes after stream_close(), stream_reset() or stream_take_fd(), and each of these may be
  * called from inside a callback. on_error is terminal: the owner must then close.

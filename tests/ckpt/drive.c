@@ -4,9 +4,9 @@
  *	ckpt-drive --template KEY --tools KEY --init PROGRAM --cache DIR --state DIR --run DIR
  *
  * Says on which port of 127.0.0.1 it listens; connections to that are led to the sandbox's init. A command is a line;
- *the answer is a line that begins with "ok" or "error": warm (the template, so that Python starts by fork) | start |
- *freeze | thaw | kill | drop (all connections) | snapshot NAME | checkpoint NAME | restore NAME SLOT | forget NAME |
- *quit */
+ * the answer is a line that begins with "ok" or "error": warm (the template, so that Python starts by fork) | start |
+ * freeze | thaw | kill | drop (all connections) | snapshot NAME | checkpoint NAME | restore NAME SLOT | forget NAME |
+ * quit */
 #include <fcntl.h>
 #include <getopt.h>
 #include <netinet/in.h>

@@ -8,8 +8,8 @@
  *		[--parallel] [--blind]
  *
  * --exec sends TEXT on a connection to each sandbox's init and prints what comes back. --keep leaves the sandboxes
- *running and writes their records, --adopt finds them again; --blind kills without a pidfd. Prints times per stage and
- *the number of things that were not there before. */
+ * running and writes their records, --adopt finds them again; --blind kills without a pidfd. Prints times per stage and
+ * the number of things that were not there before. */
 #include <fcntl.h>
 #include <getopt.h>
 #include <poll.h>

@@ -6,7 +6,7 @@
  *	(started by atolld)			as the front: one step of the list per life
  *
  * The warden ends a front that breaks the rules, so a life notes which step it is about to take and the driver finds in
- *the log of the warden what came of it. ATOLL_TORTURE names the directory of notes. */
+ * the log of the warden what came of it. ATOLL_TORTURE names the directory of notes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -8,7 +8,7 @@
  *	mac		HMAC-SHA256 over all that stands before it
  *
  * To bring memory back to life is to believe every byte of it, with root's power: what is not made with our key is not
- *looked at any further. So the key is checked first, over the whole file, and what comes after it is our own. */
+ * looked at any further. So the key is checked first, over the whole file, and what comes after it is our own. */
 #pragma once
 
 #include <stddef.h>

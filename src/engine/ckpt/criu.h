@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* criu: runs CRIU, in a root of its own.
  *
- * CRIU is newer than what the host's release has and brings its own libraries, so it lives in the tools' root, entered
- *by pivot_root in a mount namespace of its own (a chroot confuses it). Its /proc is that of the host, since it works on
- *processes by their pids there; but for a restore it shows each process only what that may trace: to one that is being
- *restored, this is its own sandbox and nothing else. What CRIU works on is put below its /tmp:
+ * CRIU is newer than what the host's release has and brings its own libraries, so it lives in the tools' root,
+ * entered by pivot_root in a mount namespace of its own (a chroot confuses it). Its /proc is that of the host,
+ * since it works on processes by their pids there; but for a restore it shows each process only what that may
+ * trace: to one that is being restored, this is its own sandbox and nothing else. What CRIU works on is put below
+ * its /tmp:
  *
  *	/tmp/image	the directory of the image, always; restore: read-only
  *	/tmp/freezer	dump: the cgroup by which the sandbox is frozen
@@ -15,12 +16,12 @@
  *	/tmp/vol0 ...	restore: its volumes
  *
  * Restored processes open by path, with CRIU's code, what they had open. Others can change the volumes meanwhile, so no
- *symbolic link is followed there: the mounts of volumes are nosymfollow, and the library below opens each path without
- *following any.
+ * symbolic link is followed there: the mounts of volumes are nosymfollow, and the library below opens each path without
+ * following any.
  *
  * It must be started by a process without a system call filter: the kernel lets no other suspend one. It is root, but
- *for two moments in which a library that is loaded into it (criu_preload.c) gives it the uid that owns the sandbox's
- *user namespace: what CRIU makes is then counted for that uid and not for root, and the kernel grants such a one every
+ * for two moments in which a library that is loaded into it (criu_preload.c) gives it the uid that owns the sandbox's
+ * user namespace: what CRIU makes is then counted for that uid and not for root, and the kernel grants such a one every
  * power over the namespace, even those that we do not have ourselves. */
 #pragma once
 

@@ -10,7 +10,7 @@
  *	CRIU	makes the namespaces and the processes, then ends
  *
  * The user namespace is made by CRIU, below the host's own and not below that of the template: CRIU needs power that
- *nobody in there has. It is owned by the slot's own uid all the same, which the kernel's per-user limits count. */
+ * nobody in there has. It is owned by the slot's own uid all the same, which the kernel's per-user limits count. */
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>

@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* view: what a sandbox sees of the machine: /proc/meminfo, cpuinfo, stat, uptime, loadavg, swaps, diskstats and the
- *lists of processors tell of its limits and of its use, at the moment they are read.
+ * lists of processors tell of its limits and of its use, at the moment they are read.
  *
  *	atoll-view	one process for all sandboxes of an instance: a FUSE file system of a few read-only files. It
- *			has a directory for each
- *			slot, so it never asks who reads. It runs as an ordinary user with a list of system calls, in
- *			a root that holds the
- *			sandboxes' cgroups and nothing else.
+ *			has a directory for each slot, so it never asks who reads. It runs as an ordinary user with a
+ *			list of system calls, in a root that holds the sandboxes' cgroups and nothing else.
  *	table		memory that it shares with us: a row for each slot. Whoever makes a sandbox, or changes its
  *			limits, writes its row.
  *	mounts		the directory of the slot is mounted on /dev/.atoll/view of the sandbox, and its files on
  *			those of /proc and /sys.
  *
- * The device of the file system outlives each of the processes: we hold it, and a process gets a clone of it. What is
- *under way with a process that dies fails with ECONNABORTED, what comes after waits for the next one. A new warden asks
- *the process of the old one for the device (RUN/view.sock), so nothing is ever mounted again in a sandbox that runs.
- *Where a host has no FUSE, sandboxes see the host. */
+ * The device of the file system outlives each of the processes: we hold it, and a process gets a clone of it. What
+ * is under way with a process that dies fails with ECONNABORTED, what comes after waits for the next one. A new
+ * warden asks the process of the old one for the device (RUN/view.sock), so nothing is ever mounted again in a
+ * sandbox that runs. Where a host has no FUSE, sandboxes see the host. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base: the memory of a warm interpreter as a file, which the copies of it in sandboxes have mapped.
  *
- * Each page that a copy has not written to is a page of that file: it is in memory once for all of them, in no image,
- *and a sandbox that is restored shares it again. An image has the file beside it (as a clone, which costs nothing), for
- *when the first is gone.
+ * Each page that a copy has not written to is a page of that file: it is in memory once for all of them, in no
+ * image, and a sandbox that is restored shares it again. An image has the file beside it (as a clone, which costs
+ * nothing), for when the first is gone.
  *
  *	POOL/.bases/KEY-NUMBER		KEY: of the template
  *

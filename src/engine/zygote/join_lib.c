@@ -2,14 +2,14 @@
 /* join_lib: what a warm interpreter calls to leave copies of itself in sandboxes; carried inside atolld (join_image.c).
  *
  * Loaded by the template's own interpreter, whatever C library that has: it is linked against none and takes vfork()
- *and the like from the process it is in.
+ * and the like from the process it is in.
  *
  *	zygote ──vfork──▶ M: shares the zygote's memory, joins the sandbox's user and pid namespaces
  *	└──vfork──▶ A: shares it too, and is in that pid namespace, where orphans go to the sandbox's pid 1
  *	                                └──clone──▶ G: the copy, orphaned at once
  *
  * Only the last one copies page tables, which is what a fork of a large process costs. M and A never return: G does, in
- *a memory of its own, and from the zygote's stack frame. */
+ * a memory of its own, and from the zygote's stack frame. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>

@@ -4,7 +4,7 @@
  *	memoryMB swapMB diskMB cpus processes openFiles ioMBps iops egressMB egressKBps
  *
  * What a sandbox gets when nobody says otherwise, and the most that it may have, is what the configuration says of its
- *template, or of all; a team or a key may be allowed less. */
+ * template, or of all; a team or a key may be allowed less. */
 #pragma once
 
 #include <jansson.h>

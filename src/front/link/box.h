@@ -7,7 +7,7 @@
  *	any but ABSENT --kill--> KILLING --box_exited()--> ABSENT
  *
  * A box does one step at a time. Two steps may begin while another is in flight: a kill at any time, and a thaw during
- *a checkpoint, which it calls off. The step that is overtaken still completes, and changes the state no more.
+ * a checkpoint, which it calls off. The step that is overtaken still completes, and changes the state no more.
  *
  * Each step completes exactly once, never from inside the call that begins it: with the answer of the warden or of
  * init; or with `exited` from inside box_exited(). After box_done() none completes. If the warden is lost none

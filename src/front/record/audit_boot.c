@@ -2,7 +2,7 @@
 /* front/record/audit_boot: taking up the audit trail where the front before us has left it.
  *
  * The end of the chain is read from the last file. What may be found there, and what is done about it, with a record of
- *it:
+ * it:
  *
  *	half a line at the end		a crash in the middle of a write; whatever it was, nobody was told that it had
  *					been done: cut off

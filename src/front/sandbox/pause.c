@@ -8,7 +8,7 @@
  *	resume		thaw; or restore from disk, if it is frozen no more; or boot from its disk
  *
  * What is kept has a new name each time, so that removing the last one in the background is in nobody's way. The store
- *is told before anything is given up: whoever comes after a crash finds either the sandbox or what is kept of it. */
+ * is told before anything is given up: whoever comes after a crash finds either the sandbox or what is kept of it. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>

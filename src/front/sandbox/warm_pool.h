@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* front/sandbox/warm_pool: finished sandboxes that nobody has used, for the next who ask for a plain one of their
- *template.
+ * template.
  *
  *	warm_pool.c		how many there should be, who gets one, when the next is made
  *	warm_member.c	one of them, from its start until it is given away or ended
  *	demand.c	how many were asked for lately
  *
  * A member has been started like any other sandbox, under the id that it will keep; its init has been told the defaults
- *and its warm interpreters are up. It is in no table and in no row of the store: nobody can reach it, and a front that
- *starts ends what it does not know. What has been given away never comes back. */
+ * and its warm interpreters are up. It is in no table and in no row of the store: nobody can reach it, and a front that
+ * starts ends what it does not know. What has been given away never comes back. */
 #pragma once
 
 #include <stdbool.h>

@@ -10,10 +10,10 @@
  *	build_final.c	what sandboxes of it find: defaults, the start command running
  *
  * Nothing of a step happens outside of a sandbox with the limits of the template. Like a member of the pool it is in no
- *table and no row: no request can reach it, and a front that starts ends what it does not know. After each step that
- *changes files its disk is kept as a layer, under a key that follows from the base and all steps so far; a build
- *started with the longest that there is. Tags move to a build when it is ready, so until then, and if it fails, the
- *version before stays in use. */
+ * table and no row: no request can reach it, and a front that starts ends what it does not know. After each step that
+ * changes files its disk is kept as a layer, under a key that follows from the base and all steps so far; a build
+ * started with the longest that there is. Tags move to a build when it is ready, so until then, and if it fails, the
+ * version before stays in use. */
 #pragma once
 
 #include <jansson.h>

@@ -5,8 +5,8 @@
  *	a sandbox of that image: apt-get install --> a layer, the base of the build
  *
  * Both sandboxes have the limits of the template and the network of any other; the host runs nothing and unpacks the
- *archive in the jail for images. Layers of the bare system and of all of it are found again by the recipe, the team and
- *the key of `base`. */
+ * archive in the jail for images. Layers of the bare system and of all of it are found again by the recipe, the team
+ * and the key of `base`. */
 #include <string.h>
 
 #include "base/clock.h"

@@ -2,8 +2,8 @@
 /* build: atoll-build, what the front runs inside the sandbox of a build to work on its files.
  *
  * It is a copy of pid 1 (call.c): static, so that it works on any image, and there already. It runs as root of
- *the sandbox and has no other power; archives are unpacked by it, so whatever is in them meets the sandbox's walls and
- *quota.
+ * the sandbox and has no other power; archives are unpacked by it, so whatever is in them meets the sandbox's walls and
+ * quota.
  *
  *	facts				JSON of what steps start from: variables, homes, defaults
  *	provision			makes of a bare image what sandboxes need: the user, his home

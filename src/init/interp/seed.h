@@ -2,9 +2,9 @@
 /* interp_seed: our line to a copy of the template's warm Python, which forks runtime processes for us.
  *
  * There may be one from the start: a socket that we were given, whose other end a process holds that is about to join,
- *or has joined, the sandbox. Requests may be sent before it listens. It is no more to be trusted than any process in
- *here; when it ends, or does not answer for a while, runtimes are started the ordinary way. Requests and answers are
- *one packet each, in the same order:
+ * or has joined, the sandbox. Requests may be sent before it listens. It is no more to be trusted than any process in
+ * here; when it ends, or does not answer for a while, runtimes are started the ordinary way. Requests and answers are
+ * one packet each, in the same order:
  *
  *	request		u32 id, uid, gid, number of groups, groups; with 4 fds: what become 0, 1, 2 and 3
  *	answer		u32 id, i32 pid or -errno; that process is a child of ours */
