@@ -270,22 +270,29 @@ async function linked(at, kind, target, use) {
 	}
 }
 
+// Of all its processes, in one restore after the other until the ones far up were seen, which they all have.
 async function openInCriu(restore) {
-	const found = new Set()
-	let over = false
-	const done = restore().finally(() => { over = true })
-	while (!over) {
-		for (const pid of fs.readdirSync('/proc').filter((n) => /^\d+$/.test(n))) {
-			try {
-				if (fs.readFileSync(`/proc/${pid}/comm`, 'utf8') === 'criu\n')
-					fs.readdirSync(`/proc/${pid}/fd`).forEach((n) => found.add(Number(n)))
-			} catch {
-				// it has ended
+	const found = new Set(), others = new Set()
+	for (let i = 0; i < 20 && ![...found].some((n) => n > 100); i++) {
+		let over = false
+		const done = restore().finally(() => { over = true })
+		while (!over) {
+			for (const pid of fs.readdirSync('/proc')) {
+				if (others.has(pid) || !/^\d+$/.test(pid))
+					continue
+				try {
+					if (fs.readFileSync(`/proc/${pid}/comm`, 'utf8') === 'criu\n')
+						fs.readdirSync(`/proc/${pid}/fd`).forEach((n) => found.add(Number(n)))
+					else if (!fs.readlinkSync(`/proc/${pid}/exe`).includes('/atoll'))	// those may become CRIU
+						others.add(pid)
+				} catch {
+					// it has ended, or is the kernel's
+				}
 			}
+			await new Promise((next) => setImmediate(next))
 		}
-		await new Promise((next) => setTimeout(next, 1))
+		await done
 	}
-	await done
 	return [...found].filter((n) => n >= 3).sort((a, b) => a - b)
 }
 

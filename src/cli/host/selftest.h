@@ -47,6 +47,7 @@ bool selftest_wants(const struct selftest *t, const char *name);
 
 /* with the programs in it; NULL */
 struct atoll_sandbox *place_new(struct selftest *t, bool no_internet, struct err *e);
+struct atoll_sandbox *place_with_volume(struct selftest *t, const struct atoll_pair *volume, struct err *e);
 void place_end(struct selftest *t, struct atoll_sandbox *sb); /* NULL is fine */
 
 struct job { /* one program in a sandbox */
@@ -75,4 +76,5 @@ void guest_free(struct guest *g);
 
 /* all attempts inside, and what others saw of them */
 int selftest_walls(struct selftest *t, struct err *e);
+void selftest_restore(struct selftest *t);
 int selftest_bombs(struct selftest *t, struct err *e);

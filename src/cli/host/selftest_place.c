@@ -25,6 +25,7 @@ static const struct {
 	{ "escape.py", false },
 	{ "escape.sh", false },
 	{ "escape.js", false },
+	{ "restore.py", false },
 	{ "syscalls.tbl", false },
 };
 
@@ -180,19 +181,16 @@ static int put_files(const struct selftest *t, struct atoll_sandbox *sb, struct 
 	    : err_set(e, EIO, "the program of the suite cannot be made executable");
 }
 
-struct atoll_sandbox *place_new(struct selftest *t, bool no_internet, struct err *e)
+static struct atoll_sandbox *make(struct selftest *t, struct atoll_spec spec, struct err *e)
 {
 	static const struct atoll_pair mark = SELFTEST_MARK;
-	struct atoll_spec spec = {
-		.template_id = t->template_id,
-		.timeout_s = LIFE_S,
-		.no_internet = no_internet,
-		.metadata = &mark,
-		.n_metadata = 1,
-	};
 	struct atoll_sandbox *sb = NULL;
 	struct atoll_error why;
 
+	spec.template_id = t->template_id;
+	spec.timeout_s = LIFE_S;
+	spec.metadata = &mark;
+	spec.n_metadata = 1;
 	if (atoll_sandbox_create(t->a, &spec, &sb, &why) < 0) {
 		(void)err_set(e, why.no, "create a sandbox: %s", why.text);
 		return NULL;
@@ -202,6 +200,16 @@ struct atoll_sandbox *place_new(struct selftest *t, bool no_internet, struct err
 		return NULL;
 	}
 	return sb;
+}
+
+struct atoll_sandbox *place_new(struct selftest *t, bool no_internet, struct err *e)
+{
+	return make(t, (struct atoll_spec) { .no_internet = no_internet }, e);
+}
+
+struct atoll_sandbox *place_with_volume(struct selftest *t, const struct atoll_pair *volume, struct err *e)
+{
+	return make(t, (struct atoll_spec) { .volumes = volume, .n_volumes = 1 }, e);
 }
 
 void place_end(struct selftest *t, struct atoll_sandbox *sb)

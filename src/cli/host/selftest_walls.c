@@ -306,6 +306,7 @@ static int run_all(struct walls *w, struct err *e)
 	run_offline(w);
 	run_returned(w, true);
 	run_returned(w, false);
+	selftest_restore(w->t);
 	neighbour_judge(w);
 	host_judge(w);
 	return 0;
