@@ -63,7 +63,7 @@ static const struct {
 	{ SIGHUP, pass_on },
 };
 
-int child_run(const char *const *argv, bool quiet, int *ret_status, struct err *e)
+int cli_child_run(const char *const *argv, bool quiet, int *ret_status, struct err *e)
 {
 	struct sigaction was[ARRAY_LEN(held)];
 	posix_spawn_file_actions_t fa;

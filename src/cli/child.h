@@ -10,7 +10,7 @@
 /* Runs argv[0] (looked up in PATH) with our own streams, or with standard output sent to /dev/null. *ret_status: as a
  * shell tells it, 128 + n for a signal. While it runs, Ctrl-C, SIGTERM and SIGHUP are its business: we wait for it to
  * clean up. */
-int child_run(const char *const *argv, bool quiet, int *ret_status, struct err *e);
+int cli_child_run(const char *const *argv, bool quiet, int *ret_status, struct err *e);
 
 /* Runs it without input and keeps what it prints, cut at size - 1 bytes; its error output is dropped. */
 int child_output(const char *const *argv, char *out, size_t size, int *ret_status, struct err *e);

@@ -245,7 +245,7 @@ static int judge(struct call *c, CURLcode rc, struct atoll_error *e)
 	return 0;
 }
 
-int call_begin(struct atoll *a, struct call *c, struct atoll_error *e)
+int client_call_begin(struct atoll *a, struct call *c, struct atoll_error *e)
 {
 	autofree char *url = str_fmt("%s%s", c->base, c->path);
 
@@ -296,7 +296,7 @@ static bool is_all_sent(const struct call *c, long status)
 	return (!c->source || length) && sent == length;
 }
 
-int call_end(struct call *c, CURLcode rc, struct atoll_error *e)
+int client_call_end(struct call *c, CURLcode rc, struct atoll_error *e)
 {
 	struct atoll *a = c->log.a;
 	long status = 0;
@@ -317,9 +317,9 @@ int call_end(struct call *c, CURLcode rc, struct atoll_error *e)
 
 int call_run(struct atoll *a, struct call *c, struct atoll_error *e)
 {
-	int rc = call_begin(a, c, e);
+	int rc = client_call_begin(a, c, e);
 
-	return rc < 0 ? rc : call_end(c, curl_easy_perform(c->h), e);
+	return rc < 0 ? rc : client_call_end(c, curl_easy_perform(c->h), e);
 }
 
 int multi_wait(CURLM *m, struct pollfd *fds, size_t n_fds, int timeout_ms)

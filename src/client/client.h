@@ -165,8 +165,8 @@ int call_header_user(struct call *c, const char *user);                         
 int call_run(struct atoll *a, struct call *c, struct atoll_error *e);                        /* 0 on 2xx only */
 
 /* The same in two steps, for who drives c->h himself. body and headers must live until the second. */
-int call_begin(struct atoll *a, struct call *c, struct atoll_error *e);
-int call_end(struct call *c, CURLcode rc, struct atoll_error *e);
+int client_call_begin(struct atoll *a, struct call *c, struct atoll_error *e);
+int client_call_end(struct call *c, CURLcode rc, struct atoll_error *e);
 /* with client_via(): of the connection of a call that this thread has just ended */
 void call_let_go(struct atoll *a, bool clean);
 

@@ -185,7 +185,7 @@ int atoll_run_start(struct atoll_sandbox *sb, const struct atoll_code *code, con
 	int rc = run_init(r, sb, code, on, true, e);
 	if (rc == 0) {
 		r->multi = curl_multi_init();
-		rc = r->multi ? call_begin(sb->a, &r->c, e) : client_no_memory(e);
+		rc = r->multi ? client_call_begin(sb->a, &r->c, e) : client_no_memory(e);
 	}
 	if (rc == 0 && curl_multi_add_handle(r->multi, r->c.h) != CURLM_OK)
 		rc = client_no_memory(e);
@@ -212,7 +212,7 @@ static void drive(struct atoll_run *r)
 
 		curl_multi_remove_handle(r->multi, r->c.h);
 		r->ended = true;
-		r->result = call_end(&r->c, rc, &why);
+		r->result = client_call_end(&r->c, rc, &why);
 		r->result = run_end(r, r->result, &why, &r->error);
 	}
 }

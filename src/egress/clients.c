@@ -32,7 +32,7 @@ void clients_on_refused(struct clients *cs, clients_refused_fn *fn, void *user)
 	cs->refused_user = user;
 }
 
-void client_refused(struct client *c, const char *name, uint32_t ip, uint16_t port, const char *why)
+void egress_client_refused(struct client *c, const char *name, uint32_t ip, uint16_t port, const char *why)
 {
 	uint64_t now = clock_mono_ms();
 

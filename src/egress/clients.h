@@ -33,7 +33,7 @@ typedef void clients_refused_fn(void *user, const struct client *c, const char *
 
 struct clients *clients_new(void); /* NULL: no memory */
 void clients_on_refused(struct clients *cs, clients_refused_fn *fn, void *user);
-void client_refused(struct client *c, const char *name, uint32_t ip, uint16_t port, const char *why);
+void egress_client_refused(struct client *c, const char *name, uint32_t ip, uint16_t port, const char *why);
 struct client *clients_find(const struct clients *cs, uint32_t ip); /* NULL: it has no policy */
 
 struct client *clients_find_id(const struct clients *cs, const char *id);

@@ -77,7 +77,7 @@ static int add_more(scmp_filter_ctx ctx)
 	return r;
 }
 
-int confine(struct err *e)
+int egress_confine(struct err *e)
 {
 	/* The file is replaced when it changes, so directories: /etc, and the one that a link there leads to. */
 	char real[PATH_MAX];

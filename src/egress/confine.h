@@ -4,4 +4,4 @@
 
 #include "base/err.h"
 
-int confine(struct err *e); /* when everything is open */
+int egress_confine(struct err *e); /* when everything is open */

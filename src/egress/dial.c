@@ -122,7 +122,8 @@ static void on_timer(void *user)
 	try_next(d);
 }
 
-int dial_new(struct loop *l, const uint32_t *addrs, size_t n, uint16_t port, dial_fn *fn, void *user, struct dial **ret)
+int egress_dial_new(struct loop *l, const uint32_t *addrs, size_t n, uint16_t port, dial_fn *fn, void *user,
+    struct dial **ret)
 {
 	struct dial *d = calloc(1, sizeof *d);
 

@@ -24,11 +24,11 @@ void dial_allow(const struct inet_range *r, size_t n);
 bool dial_may(uint32_t ip);
 
 /* A connected, non-blocking socket that is now the receiver's, or -errno; once unless cancelled, never inside
- * dial_new(). */
+ * egress_dial_new(). */
 typedef void dial_fn(void *user, int fd);
 
 /* -EACCES: none of them may be reached; -ENOMEM. */
-int dial_new(struct loop *l, const uint32_t *addrs, size_t n, uint16_t port, dial_fn *fn, void *user,
+int egress_dial_new(struct loop *l, const uint32_t *addrs, size_t n, uint16_t port, dial_fn *fn, void *user,
     struct dial **ret);
 void dial_cancel(struct dial *d); /* NULL is fine */
 

@@ -266,7 +266,7 @@ static void on_reached(void *user, int fd)
 	f->reach = NULL;
 	if (fd < 0) {
 		if (fd == -EACCES)
-			client_refused(f->client, f->name, f->dst_ip, f->dst_port,
+			egress_client_refused(f->client, f->name, f->dst_ip, f->dst_port,
 			    "leads to an address that is closed");
 		refuse(f, fd == -EACCES ? "leads to an address that is closed" : strerror(-fd));
 		return;
@@ -301,7 +301,7 @@ static void decided(struct flow *f)
 	watch_set(f->watch, 0);
 	timer_disarm(f->timer);
 	if (v == FLOW_REFUSE) {
-		client_refused(f->client, f->name, f->dst_ip, f->dst_port, "not allowed");
+		egress_client_refused(f->client, f->name, f->dst_ip, f->dst_port, "not allowed");
 		refuse(f, "not allowed");
 		return;
 	}

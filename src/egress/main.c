@@ -112,7 +112,7 @@ static int egress_open(struct egress *eg, struct err *e)
 		timer_arm(eg->refresh, REFRESH_MS);
 	if (upstream_tls_open(eg->ca_file, e) < 0)
 		return -e->no;
-	return confine(e);
+	return egress_confine(e);
 }
 
 /* Ranges with commas between them, as the warden writes them. */

@@ -54,7 +54,7 @@ int serve_policy(const struct clients *cs, uint32_t from, const struct dns_query
 	}
 	if (c && (!is_text || !client_may_ask(c, str_of(name)))) {
 		if (q->type == DNS_TYPE_A) /* of the several that a program asks */
-			client_refused(c, name, 0, 0, "name is not allowed");
+			egress_client_refused(c, name, 0, 0, "name is not allowed");
 		return DNS_NXDOMAIN;
 	}
 	if (own)

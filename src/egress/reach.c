@@ -93,7 +93,7 @@ static void on_dialled(void *user, int fd)
 static void dial(struct reach *r, const uint32_t *addrs, size_t n)
 {
 	uint16_t port = r->socks.host[0] ? r->socks.port : r->sp.port;
-	int no = dial_new(r->sp.loop, addrs, n, port, on_dialled, r, &r->dial);
+	int no = egress_dial_new(r->sp.loop, addrs, n, port, on_dialled, r, &r->dial);
 
 	if (no < 0)
 		fail_later(r, no);

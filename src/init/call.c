@@ -343,7 +343,7 @@ void call_new(struct init *in, struct http_req *rq, const struct rpc *rpc)
 	}
 	c = calloc(1, sizeof(*c));
 	if (!c) {
-		reply_error(rq, 503, "out of memory");
+		init_reply_error(rq, 503, "out of memory");
 		return;
 	}
 	c->in = in;

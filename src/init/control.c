@@ -41,7 +41,7 @@ void control_envs(struct init *in, struct http_req *rq)
 {
 	autojson json_t *all = env_merged(&in->env);
 
-	reply_json(rq, 200, NO_STORE, all);
+	init_reply_json(rq, 200, NO_STORE, all);
 }
 
 struct setup { /* an /init body; NULL: not given */
@@ -181,12 +181,12 @@ static void on_body_end(struct http_req *rq)
 	struct setup s = { .text_from_stdout = r->in->interp.text_from_stdout };
 
 	if (r->body.bad) {
-		reply_error(rq, 413, "request body is larger than %d bytes", INIT_BODY_MAX);
+		init_reply_error(rq, 413, "request body is larger than %d bytes", INIT_BODY_MAX);
 		return;
 	}
 	if (json_read_object(buf_view(&r->body), true, &body, &e) < 0 || setup_parse(body, &s, &e) < 0 ||
 	    (s.ca && trust_install(str_of(s.ca), TRUST_BUNDLE, TRUST_EXTRA, &e) < 0)) {
-		reply_error(rq, e.no == EINVAL ? 400 : 500, "%s", e.text);
+		init_reply_error(rq, e.no == EINVAL ? 400 : 500, "%s", e.text);
 		return;
 	}
 	if (!s.timestamp || s.us > r->in->init_us) {
@@ -213,7 +213,7 @@ void control_init(struct init *in, struct http_req *rq)
 	struct request *r = calloc(1, sizeof(*r));
 
 	if (!r) {
-		reply_error(rq, 503, "out of memory");
+		init_reply_error(rq, 503, "out of memory");
 		return;
 	}
 	r->in = in;
@@ -270,7 +270,7 @@ void control_quiet(struct init *in, struct http_req *rq)
 		q->timer = timer_new(in->loop, on_quiet, q);
 	if (!q || !q->timer) {
 		free(q);
-		reply_error(rq, 503, "out of memory");
+		init_reply_error(rq, 503, "out of memory");
 		return;
 	}
 	q->in = in;

@@ -134,7 +134,7 @@ void events_get(struct init *in, struct http_req *rq)
 	while (i < EVENTS_LISTENERS && ev->listeners[i])
 		i++;
 	if (i == EVENTS_LISTENERS) {
-		reply_error(rq, 429, "too many listeners");
+		init_reply_error(rq, 429, "too many listeners");
 		return;
 	}
 	ev->listeners[i] = rq;

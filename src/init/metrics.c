@@ -85,5 +85,5 @@ void metrics_get(struct init *in, struct http_req *rq)
 	(void)json_object_set_new(o, "mem_used_mib", json_integer((json_int_t)(used >> 20)));
 	(void)json_object_set_new(o, "disk_used", json_integer((json_int_t)disk_used));
 	(void)json_object_set_new(o, "disk_total", json_integer((json_int_t)disk_total));
-	reply_json(rq, 200, "Cache-Control: no-store\r\n", o);
+	init_reply_json(rq, 200, "Cache-Control: no-store\r\n", o);
 }

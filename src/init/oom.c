@@ -129,7 +129,7 @@ static void on_body_end(struct http_req *rq)
 	if (json_read_object(buf_view(&w->body), false, &body, &e) < 0 ||
 	    json_get_int(body, "kills", 0, UINT32_MAX, &kills, &e) < 0 ||
 	    json_get_int(body, "limitMB", 0, INT64_MAX, &limit, &e) < 0) {
-		reply_error(rq, 400, "%s", e.text);
+		init_reply_error(rq, 400, "%s", e.text);
 		return;
 	}
 	struct oom *o = &in->oom;
@@ -159,7 +159,7 @@ void oom_post(struct init *in, struct http_req *rq)
 	struct word *w = malloc(sizeof *w);
 
 	if (!w) {
-		reply_error(rq, 503, "out of memory");
+		init_reply_error(rq, 503, "out of memory");
 		return;
 	}
 	*w = (struct word) { in, BUF_INIT(BODY_MAX) };

@@ -14,7 +14,7 @@
 #define REPLY_MAX (16 * 1024 * 1024)
 #define NOSNIFF "X-Content-Type-Options: nosniff\r\n"
 
-void reply_json(struct http_req *rq, int status, const char *headers, const json_t *body)
+void init_reply_json(struct http_req *rq, int status, const char *headers, const json_t *body)
 {
 	autobuf struct buf out = BUF_INIT(REPLY_MAX);
 
@@ -35,10 +35,10 @@ static void refuse(struct http_req *rq, int status, const char *headers, const c
 		text = NULL;
 	(void)json_object_set_new(body, "code", json_integer(status));
 	(void)json_object_set_new(body, "message", text_json(str_of(text ? text : "out of memory")));
-	reply_json(rq, status, headers, body);
+	init_reply_json(rq, status, headers, body);
 }
 
-void reply_error(struct http_req *rq, int status, const char *fmt, ...)
+void init_reply_error(struct http_req *rq, int status, const char *fmt, ...)
 {
 	va_list ap;
 

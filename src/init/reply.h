@@ -7,8 +7,8 @@
 struct http_req;
 
 /* {"code":404,"message":"..."} */
-void reply_error(struct http_req *rq, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void init_reply_error(struct http_req *rq, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* The same with more header lines. */
 void reply_refuse(struct http_req *rq, int status, const char *headers, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-void reply_json(struct http_req *rq, int status, const char *headers, const json_t *body);
+void init_reply_json(struct http_req *rq, int status, const char *headers, const json_t *body);

@@ -89,7 +89,7 @@ static bool refuse_user(struct http_req *rq)
 	if (call_user(rq, &users, &u, &e) >= 0)
 		return false;
 	body = json_pack("{s:s,s:o}", "code", "unauthenticated", "message", text_json(str_of(e.text)));
-	reply_json(rq, 401, NULL, body);
+	init_reply_json(rq, 401, NULL, body);
 	return true;
 }
 
@@ -110,7 +110,8 @@ static void serve_envd(struct init *in, struct http_req *rq)
 	else if (allow.n > 0)
 		refuse_method(rq, buf_cstr(&allow));
 	else
-		reply_error(rq, 404, "path '%.*s' not found", (int)(rq->path.n < 200 ? rq->path.n : 200), rq->path.p);
+		init_reply_error(rq, 404, "path '%.*s' not found", (int)(rq->path.n < 200 ? rq->path.n : 200),
+		    rq->path.p);
 }
 
 void routes_serve(struct init *in, struct http_req *rq)

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/fd.h"
 #include "ipc/policy.h"
 
 bool check_text(const char *field, size_t size)
@@ -106,7 +107,7 @@ static bool check_optional(uint64_t v, uint64_t max)
 	return !max || (v && v <= max);
 }
 
-bool check_limits(const struct msg_limits *l, const struct msg_limits *max)
+bool msg_check_limits(const struct msg_limits *l, const struct msg_limits *max)
 {
 	return l->mem_bytes && l->mem_bytes <= max->mem_bytes && l->disk_bytes && l->disk_bytes <= max->disk_bytes &&
 	    l->cpu_permille && l->cpu_permille <= max->cpu_permille && l->pids && l->pids <= max->pids &&
@@ -116,91 +117,58 @@ bool check_limits(const struct msg_limits *l, const struct msg_limits *max)
 	    check_optional(l->egress_bytes_s, max->egress_bytes_s);
 }
 
+/* A type without an entry is no message, and has no size. */
+static const size_t msg_sizes[] = {
+	[OP_HELLO] = sizeof(struct msg_hello),
+	[OP_START] = sizeof(struct msg_start),
+	[OP_KILL] = sizeof(struct msg_id),
+	[OP_FREEZE] = sizeof(struct msg_id),
+	[OP_THAW] = sizeof(struct msg_id),
+	[OP_CONNECT] = sizeof(struct msg_id),
+	[OP_LIST] = sizeof(struct msg_list),
+	[OP_USAGE] = sizeof(struct msg_id),
+	[OP_NETWORK] = sizeof(struct msg_network),
+	[OP_LOG_LEVEL] = sizeof(struct msg_level),
+	[OP_SNAPSHOT] = sizeof(struct msg_keep),
+	[OP_CHECKPOINT] = sizeof(struct msg_keep),
+	[OP_FORGET] = sizeof(struct msg_name),
+	[OP_KEPT] = sizeof(struct msg_list),
+	[OP_TLS_FILE] = sizeof(struct msg_tls_file),
+	[OP_VOLUME] = sizeof(struct msg_volume),
+	[OP_VOLUME_DROP] = sizeof(struct msg_name),
+	[OP_VOLUME_CONNECT] = sizeof(struct msg_name),
+	[OP_VOLUMES] = sizeof(struct msg_list),
+	[OP_LIMIT] = sizeof(struct msg_limit),
+	[OP_PULL] = sizeof(struct msg_pull),
+	[OP_AUDIT] = sizeof(struct msg_audit),
+	[OP_DIAL] = sizeof(struct msg_dial),
+	[OP_ROOM] = sizeof(struct msg_list),
+	[RE_OK] = sizeof(struct msg_ok),
+	[RE_ERROR] = sizeof(struct msg_error),
+	[RE_HELLO] = sizeof(struct msg_welcome),
+	[RE_LIST_ITEM] = sizeof(struct msg_sandbox),
+	[RE_USAGE] = sizeof(struct msg_usage),
+	[RE_IMAGE] = sizeof(struct msg_image),
+	[RE_RELEASED] = sizeof(struct msg_ok),
+	[RE_KEPT_ITEM] = sizeof(struct msg_kept),
+	[RE_VOLUME_ITEM] = sizeof(struct msg_volume_item),
+	[RE_AUDIT] = sizeof(struct msg_audit_file),
+	[RE_ROOM] = sizeof(struct msg_room),
+	[EV_EXITED] = sizeof(struct msg_exited),
+	[EV_SHUTDOWN] = sizeof(struct msg_shutdown),
+	[EV_LOG_LEVEL] = sizeof(struct msg_level),
+	[EV_TLS_FILES] = sizeof(struct msg_ok),
+	[EV_REFUSED] = sizeof(struct msg_refused),
+	[EV_BLOCKED] = sizeof(struct msg_blocked),
+	[EV_OOM] = sizeof(struct msg_oom),
+	[EV_EGRESS] = sizeof(struct msg_ok),
+	[EV_AGENT] = sizeof(struct msg_ok),
+	[EV_WEBHOOKS] = sizeof(struct msg_ok),
+};
+
 size_t msg_size(enum msg_type t)
 {
-	switch (t) {
-	case OP_HELLO:
-		return sizeof(struct msg_hello);
-	case OP_START:
-		return sizeof(struct msg_start);
-	case OP_KILL:
-	case OP_FREEZE:
-	case OP_THAW:
-	case OP_CONNECT:
-	case OP_USAGE:
-		return sizeof(struct msg_id);
-	case OP_DIAL:
-		return sizeof(struct msg_dial);
-	case OP_LIMIT:
-		return sizeof(struct msg_limit);
-	case OP_NETWORK:
-		return sizeof(struct msg_network);
-	case OP_LOG_LEVEL:
-	case EV_LOG_LEVEL:
-		return sizeof(struct msg_level);
-	case OP_SNAPSHOT:
-	case OP_CHECKPOINT:
-		return sizeof(struct msg_keep);
-	case OP_FORGET:
-	case OP_VOLUME_DROP:
-	case OP_VOLUME_CONNECT:
-		return sizeof(struct msg_name);
-	case OP_VOLUME:
-		return sizeof(struct msg_volume);
-	case RE_VOLUME_ITEM:
-		return sizeof(struct msg_volume_item);
-	case OP_VOLUMES:
-	case OP_KEPT:
-		return sizeof(struct msg_list);
-	case RE_IMAGE:
-		return sizeof(struct msg_image);
-	case RE_KEPT_ITEM:
-		return sizeof(struct msg_kept);
-	case OP_PULL:
-		return sizeof(struct msg_pull);
-	case OP_TLS_FILE:
-		return sizeof(struct msg_tls_file);
-	case OP_AUDIT:
-		return sizeof(struct msg_audit);
-	case RE_AUDIT:
-		return sizeof(struct msg_audit_file);
-	case OP_LIST:
-		return sizeof(struct msg_list);
-	case OP_ROOM:
-		return sizeof(struct msg_list);
-	case RE_ROOM:
-		return sizeof(struct msg_room);
-	case RE_RELEASED:
-	case RE_OK:
-		return sizeof(struct msg_ok);
-	case RE_ERROR:
-		return sizeof(struct msg_error);
-	case RE_HELLO:
-		return sizeof(struct msg_welcome);
-	case RE_LIST_ITEM:
-		return sizeof(struct msg_sandbox);
-	case RE_USAGE:
-		return sizeof(struct msg_usage);
-	case EV_EXITED:
-		return sizeof(struct msg_exited);
-	case EV_REFUSED:
-		return sizeof(struct msg_refused);
-	case EV_BLOCKED:
-		return sizeof(struct msg_blocked);
-	case EV_OOM:
-		return sizeof(struct msg_oom);
-	case EV_TLS_FILES:
-	case EV_EGRESS:
-	case EV_AGENT:
-	case EV_WEBHOOKS:
-		return sizeof(struct msg_ok);
-	case EV_SHUTDOWN:
-		return sizeof(struct msg_shutdown);
-	case MSG_NONE:
-	case OP_COUNT:
-		break;
-	}
-	return 0;
+	return (size_t)t < ARRAY_LEN(msg_sizes) ? msg_sizes[t] : 0;
 }
 
 _Static_assert(sizeof(struct msg_welcome) <= MSG_MAX &&

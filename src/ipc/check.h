@@ -13,7 +13,7 @@ bool check_id(const char id[ID_SIZE]);                      /* [a-z0-9]{1,23}, z
 bool check_image_ref(const char ref[IMAGE_REF_SIZE]);       /* fit to be an argument of a program, no more */
 bool check_request(const char request[REQUEST_ID_SIZE]);    /* [A-Za-z0-9_-]{0,64}, zero padded */
 bool check_template_key(const char key[TEMPLATE_KEY_SIZE]); /* 32 hex digits */
-bool check_limits(const struct msg_limits *l, const struct msg_limits *max); /* in range; see struct msg_limits */
+bool msg_check_limits(const struct msg_limits *l, const struct msg_limits *max); /* in range; see struct msg_limits */
 /* Absolute, clean, no control characters, none of []\\ (which CRIU cannot take), not "/" and not in /proc, /sys or
  * /dev. */
 bool check_mount_path(const char *path);

@@ -247,10 +247,10 @@ void box_hide(struct boxes *b, struct box *box, const char *const *texts, size_t
 			continue;
 		if (!h && !(h = calloc(1, sizeof *h)))
 			break;
-		secrets_add(&h->all, texts[i]);
+		redact_secrets_add(&h->all, texts[i]);
 	}
 	for (size_t i = 0; h && o->hidden && i < o->hidden->all.n && h->all.n < SECRETS_MAX; i++)
-		secrets_add(&h->all, o->hidden->all.v[i]);
+		redact_secrets_add(&h->all, o->hidden->all.v[i]);
 	if (h) {
 		h->refs = 1;
 		hidden_unref(o->hidden); /* not freed while somebody looks for its texts */

@@ -38,7 +38,7 @@ static int add_more(scmp_filter_ctx ctx)
 	    SCMP_A2(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY));
 }
 
-int confine(struct err *e)
+int refusals_confine(struct err *e)
 {
 	static const struct landlock_path proc = { "/proc", LANDLOCK_READ_FILES };
 

@@ -5,4 +5,4 @@
 
 #include "base/err.h"
 
-int confine(struct err *e);
+int refusals_confine(struct err *e);

@@ -51,7 +51,7 @@ static void take_record(struct tally *t, const char *p, size_t n)
 		return;
 	if (record_parse((struct str) { p + NLMSG_HDRLEN, strnlen(p + NLMSG_HDRLEN, n - NLMSG_HDRLEN) }, &r) < 0)
 		return;
-	struct au_event *ev = tally_add(t, &r, clock_mono_ms());
+	struct au_event *ev = refusals_tally_add(t, &r, clock_mono_ms());
 
 	if (ev)
 		ev->pid = pid_inside(r.pid, r.uid - (r.uid - t->base) % TALLY_SLOT_UIDS);
@@ -115,7 +115,7 @@ int main(int argc, char **argv)
 		(void)fprintf(stderr, "atoll-refusals: this program is started by atolld\n");
 		return 2;
 	}
-	if (confine(&e) < 0) {
+	if (refusals_confine(&e) < 0) {
 		log_error("could not start", "err=%s", e.text);
 		return 1;
 	}

@@ -35,7 +35,7 @@ static struct au_event *find(struct tally *t, uint32_t slot, const struct record
 	return NULL;
 }
 
-struct au_event *tally_add(struct tally *t, const struct record *r, uint64_t now_ms)
+struct au_event *refusals_tally_add(struct tally *t, const struct record *r, uint64_t now_ms)
 {
 	uint32_t slot = (r->uid - t->base) / TALLY_SLOT_UIDS;
 

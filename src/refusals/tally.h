@@ -36,7 +36,7 @@ void tally_init(struct tally *t, uint32_t base);
 
 /* A record came. The event that it begins, whose pid the caller may find out; or NULL: it was counted, or is
  * not of a sandbox. */
-struct au_event *tally_add(struct tally *t, const struct record *r, uint64_t now_ms);
+struct au_event *refusals_tally_add(struct tally *t, const struct record *r, uint64_t now_ms);
 
 /* The next event to be sent; false: there is none, or it is too early. */
 bool tally_take(struct tally *t, uint64_t now_ms, struct au_event *ret);

@@ -17,6 +17,7 @@
 
 #define HELLO_MS 10000
 #define FRONT_ARGS 128
+#define FRONT_NUMBERS 48
 #define FRONT_TRIES 5 /* of a first start: something is wrong that a sixth will not cure */
 
 static const char *const audit_word[] = { [AUDIT_OFF] = "off", [AUDIT_ON] = "on", [AUDIT_REQUIRED] = "required" };
@@ -153,98 +154,132 @@ static void on_no_hello(void *user)
 		front_drop(w, "no hello");
 }
 
-int front_open(struct warden *w, int exe_fd, const char *exe, const char *state_dir, struct err *e)
+/* The words that the front is started with. They live as long as the service, of which a process has one. */
+struct front_words {
+	const char *argv[FRONT_ARGS];
+	size_t n;
+	char numbers[FRONT_NUMBERS][24], key[PATH_MAX + 8];
+	size_t n_numbers;
+};
+
+static void words_add(struct front_words *f, const char *option, const char *value)
+{
+	f->argv[f->n++] = option;
+	if (value)
+		f->argv[f->n++] = value;
+}
+
+static void words_add_number(struct front_words *f, const char *option, uint64_t value)
+{
+	char *text = f->numbers[f->n_numbers++];
+
+	(void)snprintf(text, sizeof f->numbers[0], "%llu", (unsigned long long)value);
+	words_add(f, option, text);
+}
+
+static void words_add_numbers(struct front_words *f, const struct config *cfg)
 {
 	const struct {
 		const char *option;
 		uint64_t value;
 	} numbers[] = {
-		{ "--max-timeout", w->cfg.max_timeout_s },
-		{ "--head-timeout", w->cfg.head_timeout_s },
-		{ "--body-timeout", w->cfg.body_timeout_s },
-		{ "--logs-kept", w->cfg.logs_kept_s },
-		{ "--logs-max-mb", w->cfg.logs_max_mb },
-		{ "--rate-limit", w->cfg.rate_limit },
-		{ "--team-max-sandboxes", w->cfg.team_max_sandboxes },
-		{ "--warm-pool-size", w->cfg.warm_pool_size },
-		{ "--warm-pool-max", w->cfg.warm_pool_max },
-		{ "--mem-total-mb", w->cfg.mem_total_mb },
-		{ "--checkpoint-after", w->cfg.checkpoint_after_s },
-		{ "--template-cache-mb", w->cfg.template_cache_mb },
-		{ "--template-uploads-mb", w->cfg.template_uploads_mb },
-		{ "--template-upload-max-mb", w->cfg.template_upload_max_mb },
-		{ "--build-timeout", w->cfg.build_timeout_s },
-		{ "--ready-timeout", w->cfg.ready_timeout_s },
-		{ "--history-kept", w->cfg.history_kept_s },
-		{ "--events-kept", w->cfg.events_kept_s },
-		{ "--webhook-timeout", w->cfg.webhook_timeout_s },
-		{ "--webhook-attempts", w->cfg.webhook_attempts },
-		{ "--webhook-retry-ms", w->cfg.webhook_retry_ms },
-		{ "--alert-memory", w->cfg.alert_memory_percent },
-		{ "--alert-cpu", w->cfg.alert_cpu_percent },
-		{ "--alert-disk", w->cfg.alert_disk_percent },
-		{ "--alert-processes", w->cfg.alert_processes_percent },
-		{ "--alert-egress", w->cfg.alert_egress_percent },
-		{ "--paused-kept", w->cfg.paused_kept_s },
-		{ "--snapshots-kept", w->cfg.snapshots_kept_s },
-		{ "--max-lifetime", w->cfg.max_lifetime_s },
-		{ "--volume-mb", w->cfg.volume_size_mb },
-		{ "--volume-max-mb", w->cfg.volume_max_mb },
-		{ "--team-max-volumes", w->cfg.team_max_volumes },
-		{ "--audit-kept", w->cfg.audit_kept_s },
-		{ "--audit-max-mb", w->cfg.audit_max_mb },
-		{ "--audit-segment-kb", w->cfg.audit_segment_kb },
-		{ "--notebook-mb", w->cfg.notebook_mb },
-		{ "--notebooks-max-mb", w->cfg.notebooks_max_mb },
-		{ "--notebooks-kept", w->cfg.notebooks_kept_s },
+		{ "--max-timeout", cfg->max_timeout_s },
+		{ "--head-timeout", cfg->head_timeout_s },
+		{ "--body-timeout", cfg->body_timeout_s },
+		{ "--logs-kept", cfg->logs_kept_s },
+		{ "--logs-max-mb", cfg->logs_max_mb },
+		{ "--rate-limit", cfg->rate_limit },
+		{ "--team-max-sandboxes", cfg->team_max_sandboxes },
+		{ "--warm-pool-size", cfg->warm_pool_size },
+		{ "--warm-pool-max", cfg->warm_pool_max },
+		{ "--mem-total-mb", cfg->mem_total_mb },
+		{ "--checkpoint-after", cfg->checkpoint_after_s },
+		{ "--template-cache-mb", cfg->template_cache_mb },
+		{ "--template-uploads-mb", cfg->template_uploads_mb },
+		{ "--template-upload-max-mb", cfg->template_upload_max_mb },
+		{ "--build-timeout", cfg->build_timeout_s },
+		{ "--ready-timeout", cfg->ready_timeout_s },
+		{ "--history-kept", cfg->history_kept_s },
+		{ "--events-kept", cfg->events_kept_s },
+		{ "--webhook-timeout", cfg->webhook_timeout_s },
+		{ "--webhook-attempts", cfg->webhook_attempts },
+		{ "--webhook-retry-ms", cfg->webhook_retry_ms },
+		{ "--alert-memory", cfg->alert_memory_percent },
+		{ "--alert-cpu", cfg->alert_cpu_percent },
+		{ "--alert-disk", cfg->alert_disk_percent },
+		{ "--alert-processes", cfg->alert_processes_percent },
+		{ "--alert-egress", cfg->alert_egress_percent },
+		{ "--paused-kept", cfg->paused_kept_s },
+		{ "--snapshots-kept", cfg->snapshots_kept_s },
+		{ "--max-lifetime", cfg->max_lifetime_s },
+		{ "--volume-mb", cfg->volume_size_mb },
+		{ "--volume-max-mb", cfg->volume_max_mb },
+		{ "--team-max-volumes", cfg->team_max_volumes },
+		{ "--audit-kept", cfg->audit_kept_s },
+		{ "--audit-max-mb", cfg->audit_max_mb },
+		{ "--audit-segment-kb", cfg->audit_segment_kb },
+		{ "--notebook-mb", cfg->notebook_mb },
+		{ "--notebooks-max-mb", cfg->notebooks_max_mb },
+		{ "--notebooks-kept", cfg->notebooks_kept_s },
 	};
-	/* They live as long as the service, of which a process has one. */
-	static char text[ARRAY_LEN(numbers)][24], key[PATH_MAX + 8];
-	static const char *argv[FRONT_ARGS];
-	struct service_spec spec = { .name = "atoll-front",
-		.exe_fd = exe_fd,
-		.argv = (char *const *)argv,
-		.n_fds = w->n_doors,
-		.delay_max_ms = w->cfg.restart_max_ms };
-	size_t n = 0;
 
-	(void)snprintf(key, sizeof key, "%s/key", state_dir);
-	argv[n++] = exe;
-	const char *pairs[][2] = { { "--state", state_dir }, { "--key-file", key }, { "--url", w->ready_url },
+	_Static_assert(ARRAY_LEN(numbers) <= FRONT_NUMBERS, "there is room for all numbers");
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		words_add_number(f, numbers[i].option, numbers[i].value);
+}
+
+static void words_add_flags(struct front_words *f, const struct config *cfg)
+{
+	const struct {
+		const char *option;
+		bool on;
+	} flags[] = {
+		{ "--domain-default", !cfg->domain[0] && !cfg->tls_listen[0] },
+		{ "--open", cfg->open },
+		{ "--webhook-allow-private", cfg->webhook_allow_private || cfg->webhook_allow_own },
+		{ "--metrics-open", cfg->metrics_open },
+		{ "--audit-full", cfg->audit_full },
+		{ "--text-from-stdout", cfg->text_from_stdout },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(flags); i++)
+		if (flags[i].on)
+			words_add(f, flags[i].option, NULL);
+}
+
+static void words_add_texts(struct front_words *f, const struct warden *w, const char *state_dir)
+{
+	(void)snprintf(f->key, sizeof f->key, "%s/key", state_dir);
+
+	const char *pairs[][2] = { { "--state", state_dir }, { "--key-file", f->key }, { "--url", w->ready_url },
 		{ "--log-level", level_word[w->cfg.log_level] }, { "--domain", w->domain },
 		{ "--image-map", w->cfg.image_map },
 		{ "--image-packages", strcmp(w->cfg.image_packages, "none") == 0 ? "" : w->cfg.image_packages },
 		{ "--prices", w->cfg.prices }, { "--audit", audit_word[w->cfg.audit] },
 		{ "--interpreter-token", token_word[w->cfg.interpreter_token] } };
 
-	for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
-		if (!pairs[i][1][0])
-			continue;
-		argv[n++] = pairs[i][0];
-		argv[n++] = pairs[i][1];
-	}
-	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
-		(void)snprintf(text[i], sizeof text[i], "%llu", (unsigned long long)numbers[i].value);
-		argv[n++] = numbers[i].option;
-		argv[n++] = text[i];
-	}
+	for (size_t i = 0; i < ARRAY_LEN(pairs); i++)
+		if (pairs[i][1][0])
+			words_add(f, pairs[i][0], pairs[i][1]);
+}
+
+int front_open(struct warden *w, int exe_fd, const char *exe, const char *state_dir, struct err *e)
+{
+	static struct front_words words;
+	struct service_spec spec = { .name = "atoll-front",
+		.exe_fd = exe_fd,
+		.argv = (char *const *)words.argv,
+		.n_fds = w->n_doors,
+		.delay_max_ms = w->cfg.restart_max_ms };
+
+	words_add(&words, exe, NULL);
+	words_add_texts(&words, w, state_dir);
+	words_add_numbers(&words, &w->cfg);
 	for (size_t i = 0; i < w->n_doors; i++) {
 		spec.fds[i] = w->doors[i].fd;
-		argv[n++] = "--door";
-		argv[n++] = w->doors[i].kind;
+		words_add(&words, "--door", w->doors[i].kind);
 	}
-	if (!w->cfg.domain[0] && !w->cfg.tls_listen[0])
-		argv[n++] = "--domain-default";
-	if (w->cfg.open)
-		argv[n++] = "--open";
-	if (w->cfg.webhook_allow_private || w->cfg.webhook_allow_own)
-		argv[n++] = "--webhook-allow-private";
-	if (w->cfg.metrics_open)
-		argv[n++] = "--metrics-open";
-	if (w->cfg.audit_full)
-		argv[n++] = "--audit-full";
-	if (w->cfg.text_from_stdout)
-		argv[n++] = "--text-from-stdout";
+	words_add_flags(&words, &w->cfg);
 	if (user_find(w->cfg.user, &spec.uid, &spec.gid, e) < 0)
 		return -e->no;
 	w->hello_timer = timer_new(w->loop, on_no_hello, w);
@@ -326,7 +361,7 @@ void front_oom(struct warden *w, const struct unit *sb)
 		answer(w, w->life, &ev, sizeof ev);
 }
 
-void front_log_level(struct warden *w)
+void front_set_log_level(struct warden *w)
 {
 	struct msg_level ev = { .head = { MSG_VERSION, EV_LOG_LEVEL, 0 }, .level = w->cfg.log_level };
 

@@ -21,5 +21,5 @@ void front_error(struct warden *w, uint64_t life, uint32_t seq, int no, const ch
 void front_exited(struct warden *w, const struct unit *sb);
 void front_oom(struct warden *w, const struct unit *sb);
 void front_shutdown(struct warden *w);
-void front_log_level(struct warden *w); /* as it is now in the configuration */
-void front_tls_files(struct warden *w); /* they may have changed */
+void front_set_log_level(struct warden *w); /* as it is now in the configuration */
+void front_tls_files(struct warden *w);     /* they may have changed */

@@ -131,7 +131,7 @@ static void reread_config(struct warden *w)
 	}
 	w->cfg.log_level = again.log_level;
 	log_set_level(again.log_level);
-	front_log_level(w);
+	front_set_log_level(w);
 	log_info("log level reloaded", "level=%d", (int)again.log_level);
 }
 
@@ -356,7 +356,7 @@ static void warden_close(struct warden *w)
 		webhooks_close(w);
 		warm_free(w->warm);
 		aside_leave();
-		volumes_free(w);
+		warden_volumes_free(w);
 		units_free(w);
 		sigwatch_free(w->on_term);
 		sigwatch_free(w->on_int);

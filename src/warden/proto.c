@@ -50,7 +50,7 @@ static const char *fields_limit(const struct proto *pr, const void *msg)
 		return "bad sandbox id";
 	if (!check_request(m->request))
 		return "bad request id";
-	return check_limits(&m->limits, &pr->maxima) ? NULL : "limits out of range";
+	return msg_check_limits(&m->limits, &pr->maxima) ? NULL : "limits out of range";
 }
 
 static const char *fields_dial(const struct proto *pr, const void *msg)
@@ -178,7 +178,7 @@ static const char *fields_start(const struct proto *pr, const void *msg)
 		return "bad request id";
 	if (m->flags & ~START_FLAGS_ALL)
 		return "unknown flags";
-	if (!check_limits(&m->limits, &pr->maxima))
+	if (!msg_check_limits(&m->limits, &pr->maxima))
 		return "limits out of range";
 	const char *why = fields_from(m);
 

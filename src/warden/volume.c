@@ -270,7 +270,7 @@ void volume_op_list(struct warden *w, const void *msg)
 		front_ok(w, w->life, m->head.seq);
 }
 
-void volumes_free(struct warden *w)
+void warden_volumes_free(struct warden *w)
 {
 	for (uint32_t i = 0; i < ENGINE_VOLUME_PLACES; i++) {
 		if (!w->volume_jobs[i])

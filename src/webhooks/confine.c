@@ -94,7 +94,7 @@ static int add_more(scmp_filter_ctx ctx)
 	return r ? r : seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 }
 
-int confine(struct err *e)
+int webhooks_confine(struct err *e)
 {
 	/* resolv.conf is replaced when it changes, so directories: /etc, and the one that a link there leads to. */
 	char real[PATH_MAX];

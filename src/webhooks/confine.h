@@ -4,4 +4,4 @@
 
 #include "base/err.h"
 
-int confine(struct err *e);
+int webhooks_confine(struct err *e);

@@ -124,7 +124,7 @@ static int open_all(struct webhooks *h, const struct sender_options *o, struct e
 		return err_sys(e, "choose how names are resolved");
 	if (sender_new(o, on_done, h, &h->sender, e) < 0)
 		return -e->no;
-	return confine(e);
+	return webhooks_confine(e);
 }
 
 int main(int argc, char **argv)

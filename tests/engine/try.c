@@ -314,98 +314,111 @@ static void cycle(struct engine *en, const struct options *o, struct box *b, con
 	}
 }
 
+static const struct option options[] = {
+	{ "template", 1, 0, 't' },
+	{ "init", 1, 0, 'i' },
+	{ "cache", 1, 0, 'c' },
+	{ "instance", 1, 0, 'n' },
+	{ "state", 1, 0, 's' },
+	{ "run", 1, 0, 'r' },
+	{ "count", 1, 0, 'N' },
+	{ "cycles", 1, 0, 'M' },
+	{ "exec", 1, 0, 'e' },
+	{ "silent", 0, 0, 'S' },
+	{ "keep", 0, 0, 'k' },
+	{ "adopt", 0, 0, 'a' },
+	{ "plain", 0, 0, 'p' },
+	{ "host-view", 0, 0, 'V' },
+	{ "freeze", 0, 0, 'f' },
+	{ "frozen", 0, 0, 'F' },
+	{ "linger", 1, 0, 'l' },
+	{ "slots", 1, 0, 'L' },
+	{ "parallel", 0, 0, 'P' },
+	{ "blind", 0, 0, 'B' },
+	{ 0 },
+};
+
+static bool set_flag(struct options *o, int c)
+{
+	switch (c) {
+	case 'S':
+		o->silent = true;
+		return true;
+	case 'k':
+		o->keep = true;
+		return true;
+	case 'a':
+		o->adopt = true;
+		return true;
+	case 'p':
+		o->cfg.no_storage = true;
+		return true;
+	case 'V':
+		o->cfg.no_view = true;
+		return true;
+	case 'f':
+		o->freeze = true;
+		return true;
+	case 'F':
+		o->freeze = o->frozen = true;
+		return true;
+	case 'P':
+		o->parallel = true;
+		return true;
+	case 'B':
+		o->blind = true;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool set_value(struct options *o, int c)
+{
+	switch (c) {
+	case 't':
+		o->template_key = optarg;
+		return true;
+	case 'i':
+		o->cfg.init_path = optarg;
+		return true;
+	case 'c':
+		o->cfg.cache_dir = optarg;
+		return true;
+	case 'n':
+		o->cfg.instance = (uint32_t)atoi(optarg);
+		return true;
+	case 's':
+		o->cfg.state_dir = optarg;
+		return true;
+	case 'r':
+		o->cfg.run_dir = optarg;
+		return true;
+	case 'N':
+		o->count = (unsigned)atoi(optarg);
+		return true;
+	case 'M':
+		o->cycles = (unsigned)atoi(optarg);
+		return true;
+	case 'e':
+		o->text = optarg;
+		return true;
+	case 'L':
+		o->cfg.max_sandboxes = (uint32_t)atoi(optarg);
+		return true;
+	case 'l':
+		o->linger = (unsigned)atoi(optarg);
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void parse(int argc, char **argv, struct options *o)
 {
-	static const struct option names[] = {
-		{ "template", 1, 0, 't' },
-		{ "init", 1, 0, 'i' },
-		{ "cache", 1, 0, 'c' },
-		{ "instance", 1, 0, 'n' },
-		{ "state", 1, 0, 's' },
-		{ "run", 1, 0, 'r' },
-		{ "count", 1, 0, 'N' },
-		{ "cycles", 1, 0, 'M' },
-		{ "exec", 1, 0, 'e' },
-		{ "silent", 0, 0, 'S' },
-		{ "keep", 0, 0, 'k' },
-		{ "adopt", 0, 0, 'a' },
-		{ "plain", 0, 0, 'p' },
-		{ "host-view", 0, 0, 'V' },
-		{ "freeze", 0, 0, 'f' },
-		{ "frozen", 0, 0, 'F' },
-		{ "linger", 1, 0, 'l' },
-		{ "slots", 1, 0, 'L' },
-		{ "parallel", 0, 0, 'P' },
-		{ "blind", 0, 0, 'B' },
-		{ 0 },
-	};
-
-	for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
-		switch (c) {
-		case 't':
-			o->template_key = optarg;
-			break;
-		case 'i':
-			o->cfg.init_path = optarg;
-			break;
-		case 'c':
-			o->cfg.cache_dir = optarg;
-			break;
-		case 'n':
-			o->cfg.instance = (uint32_t)atoi(optarg);
-			break;
-		case 's':
-			o->cfg.state_dir = optarg;
-			break;
-		case 'r':
-			o->cfg.run_dir = optarg;
-			break;
-		case 'N':
-			o->count = (unsigned)atoi(optarg);
-			break;
-		case 'M':
-			o->cycles = (unsigned)atoi(optarg);
-			break;
-		case 'e':
-			o->text = optarg;
-			break;
-		case 'S':
-			o->silent = true;
-			break;
-		case 'k':
-			o->keep = true;
-			break;
-		case 'a':
-			o->adopt = true;
-			break;
-		case 'p':
-			o->cfg.no_storage = true;
-			break;
-		case 'V':
-			o->cfg.no_view = true;
-			break;
-		case 'f':
-			o->freeze = true;
-			break;
-		case 'F':
-			o->freeze = o->frozen = true;
-			break;
-		case 'P':
-			o->parallel = true;
-			break;
-		case 'B':
-			o->blind = true;
-			break;
-		case 'L':
-			o->cfg.max_sandboxes = (uint32_t)atoi(optarg);
-			break;
-		case 'l':
-			o->linger = (unsigned)atoi(optarg);
-			break;
-		default:
+	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;)
+		if (!set_flag(o, c) && !set_value(o, c))
 			exit(2);
-		}
-	}
 	if (!o->template_key || !o->cfg.init_path || o->count > COUNT_MAX) {
 		fprintf(stderr, "try: --template and --init are needed\n");
 		exit(2);

@@ -152,7 +152,7 @@ static int run_tool(const char *const *argv, struct err *e)
 {
 	int status = 0;
 
-	if (child_run(argv, true, &status, e) < 0)
+	if (cli_child_run(argv, true, &status, e) < 0)
 		return -e->no;
 	return status == 0 ? 0 : err_set(e, EIO, "'%s %s' failed", argv[0], argv[1]);
 }

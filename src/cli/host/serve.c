@@ -117,7 +117,7 @@ static int try_atolld(struct args a, struct err *e)
 	int status;
 
 	add(&a, "--version", NULL);
-	if (child_run(a.v, true, &status, e) < 0)
+	if (cli_child_run(a.v, true, &status, e) < 0)
 		return -e->no;
 	return status == 0 ? 0 : err_set(e, EINVAL, "the server does not start with these settings");
 }

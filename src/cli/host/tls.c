@@ -163,7 +163,7 @@ static int trust(const struct job *j, struct err *e)
 	(void)snprintf(name, sizeof name, "atoll-%.16s.crt", info.fingerprint);
 	if (put_file(dir, name, buf_view(&j->ca), 0644, e) < 0)
 		return err_wrap(e, "in " SYSTEM_STORE);
-	if (child_run(update, true, &status, e) < 0)
+	if (cli_child_run(update, true, &status, e) < 0)
 		return -e->no;
 	if (status != 0)
 		return err_set(e, EIO, "update-ca-certificates ended with %d", status);

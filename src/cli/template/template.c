@@ -93,7 +93,7 @@ int template_build(const char *build_script, const char *cache, const char *name
 	int status;
 
 	/* Its last line, the key, is not for our standard output. */
-	if (child_run(argv, true, &status, e) < 0)
+	if (cli_child_run(argv, true, &status, e) < 0)
 		return err_wrap(e, "build template '%s'", name);
 	if (status == 128 + SIGINT || status == 128 + SIGTERM)
 		return err_set(e, ECANCELED, "the build of template '%s' was interrupted", name);

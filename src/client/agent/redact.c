@@ -334,7 +334,7 @@ size_t redact_env(char *env, size_t n, const char **ret, size_t max)
 	return found;
 }
 
-void secrets_add(struct secrets *s, const char *value)
+void redact_secrets_add(struct secrets *s, const char *value)
 {
 	char *z;
 
@@ -361,7 +361,7 @@ void secrets_add_envs(struct secrets *s, const struct atoll_pair *envs, size_t n
 {
 	for (size_t i = 0; i < n; i++) {
 		if (envs[i].name && envs[i].value && secretive_name(envs[i].name))
-			secrets_add(s, envs[i].value);
+			redact_secrets_add(s, envs[i].value);
 	}
 }
 

@@ -24,7 +24,7 @@ struct secrets {                  /* values that must not be shown */
 int secrets_of(struct atoll_sandbox *sb, struct secrets *ret);
 void secrets_done(struct secrets *s);
 /* a copy, once; too short and too long ones are not taken, and the oldest goes when there are too many */
-void secrets_add(struct secrets *s, const char *value);
+void redact_secrets_add(struct secrets *s, const char *value);
 void secrets_add_envs(struct secrets *s, const struct atoll_pair *envs, size_t n); /* those whose names say so */
 
 /* Of "NAME=value\0..." the values whose names say that they are secret; ret points into env, which is changed. Their

@@ -163,7 +163,7 @@ static void learn_secrets(struct run *r, struct atoll_sandbox *sb)
 			;
 		if (it && told) {
 			for (size_t i = 0; i < s.n; i++)
-				secrets_add(&it->secrets, s.v[i]);
+				redact_secrets_add(&it->secrets, s.v[i]);
 			it->secrets_known = true;
 		}
 		/* What one run was given may be shown by a later one. */
@@ -174,7 +174,7 @@ static void learn_secrets(struct run *r, struct atoll_sandbox *sb)
 		bool known = it && it->secrets_known;
 
 		for (size_t i = 0; it && i < it->secrets.n; i++)
-			secrets_add(&r->secrets, it->secrets.v[i]);
+			redact_secrets_add(&r->secrets, it->secrets.v[i]);
 		(void)pthread_mutex_unlock(&r->m->lock);
 		if (known || !it || round > 0)
 			break;

@@ -33,7 +33,7 @@ int volume_set(struct engine *en, const char *name, uint64_t bytes, struct err *
 	return storage_volume_set(en->storage, name, bytes, e) < 0 ? err_wrap(e, "make volume '%s'", name) : 0;
 }
 
-int volume_drop(struct engine *en, const char *name, struct err *e)
+int volume_delete(struct engine *en, const char *name, struct err *e)
 {
 	return storage_volume_drop(en->storage, name, e) < 0 ? err_wrap(e, "remove volume '%s'", name) : 0;
 }

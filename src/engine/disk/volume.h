@@ -17,7 +17,7 @@ struct engine;
 
 /* Of the engine's table; see engine.h. */
 int volume_set(struct engine *en, const char *name, uint64_t bytes, struct err *e);
-int volume_drop(struct engine *en, const char *name, struct err *e);
+int volume_delete(struct engine *en, const char *name, struct err *e);
 int volume_each(struct engine *en, void (*fn)(void *arg, const char *name, uint64_t used_bytes), void *arg,
     struct err *e);
 int volume_serve(struct engine *en, const char *name, uint32_t place, int sock, struct err *e);

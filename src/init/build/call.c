@@ -53,7 +53,7 @@ static void answer(struct build_call *c)
 	(void)json_object_set_new(j, "ok", json_boolean(ok));
 	(void)json_object_set_new(j, "text",
 	    c->out.n ? text_json(text) : json_string("it was killed, perhaps for lack of memory"));
-	reply_json(c->rq, 200, NULL, j);
+	init_reply_json(c->rq, 200, NULL, j);
 }
 
 static void on_output(void *user, int events)
@@ -115,10 +115,10 @@ static void on_body_end(struct http_req *rq)
 	struct err e = ERR_INIT;
 
 	if (c->body.bad)
-		reply_error(rq, 413, "request body is larger than %d bytes", BODY_MAX);
+		init_reply_error(rq, 413, "request body is larger than %d bytes", BODY_MAX);
 	else if (json_read_object(buf_view(&c->body), false, &body, &e) < 0 ||
 	    json_get_arr(body, "args", &args, &e) < 0 || run(c, args, &e) < 0)
-		reply_error(rq, e.no == EINVAL ? 400 : 500, "%s", e.text);
+		init_reply_error(rq, e.no == EINVAL ? 400 : 500, "%s", e.text);
 }
 
 static void on_close(struct http_req *rq, bool lost)
@@ -140,7 +140,7 @@ void build_serve(struct init *in, struct http_req *rq)
 	struct build_call *c = calloc(1, sizeof(*c));
 
 	if (!c) {
-		reply_error(rq, 503, "out of memory");
+		init_reply_error(rq, 503, "out of memory");
 		return;
 	}
 	*c = (struct build_call) { .in = in, .rq = rq, .body = BUF_INIT(BODY_MAX), .out = BUF_INIT(OUT_MAX), .fd = -1 };

@@ -165,13 +165,13 @@ static void answer(struct compose *m)
 	autojson json_t *entry = json_object();
 
 	if (m->error.status) {
-		reply_error(m->rq, m->error.status, "%s", m->error.text);
+		init_reply_error(m->rq, m->error.status, "%s", m->error.text);
 		return;
 	}
 	(void)json_object_set_new(entry, "path", text_json(str_of(m->destination)));
 	(void)json_object_set_new(entry, "name", text_json(path_base(m->destination)));
 	(void)json_object_set_new(entry, "type", json_string("file"));
-	reply_json(m->rq, 200, NULL, entry);
+	init_reply_json(m->rq, 200, NULL, entry);
 }
 
 /* Moves the whole to its place and takes the parts away; never the whole itself, should a part be another name for
@@ -292,7 +292,7 @@ void files_compose(struct init *in, struct http_req *rq)
 	struct compose *m = calloc(1, sizeof(*m));
 
 	if (!m) {
-		reply_error(rq, 503, "out of memory");
+		init_reply_error(rq, 503, "out of memory");
 		return;
 	}
 	*m = (struct compose) { .rq = rq, .in = in, .body = BUF_INIT(BODY_MAX), .from = -1, .to = -1 };

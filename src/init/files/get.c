@@ -50,9 +50,9 @@ int files_param(struct http_req *rq, const char *name, char **ret)
 	if (rc == 0 || rc == -ENOENT)
 		return 0;
 	if (rc == -EILSEQ)
-		reply_error(rq, 400, "query parameter '%s' must not hold a NUL byte", name);
+		init_reply_error(rq, 400, "query parameter '%s' must not hold a NUL byte", name);
 	else
-		reply_error(rq, 400, "query parameter '%s' is not valid percent encoding", name);
+		init_reply_error(rq, 400, "query parameter '%s' is not valid percent encoding", name);
 	return rc;
 }
 
@@ -65,7 +65,7 @@ int files_user(struct init *in, struct http_req *rq, struct user *ret)
 		return -EINVAL;
 	userdb_load(&db);
 	if (userdb_find(&db, str_of(name ? name : in->default_user), ret) < 0) {
-		reply_error(rq, 401, "error looking up user '%s': user: unknown user %s",
+		init_reply_error(rq, 401, "error looking up user '%s': user: unknown user %s",
 		    name ? name : in->default_user, name ? name : in->default_user);
 		return -ENOENT;
 	}
@@ -212,19 +212,19 @@ static int open_file(struct http_req *rq, const char *path, struct stat *ret)
 		(fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)) < 0)) {
 		no = errno;
 		if (no == ENOENT)
-			reply_error(rq, 404, "path '%s' does not exist", path);
+			init_reply_error(rq, 404, "path '%s' does not exist", path);
 		else if (no == ENOTDIR || no == ENAMETOOLONG || no == ELOOP)
-			reply_error(rq, 400, "error checking if path exists '%s': %s", path, text_errno(no));
+			init_reply_error(rq, 400, "error checking if path exists '%s': %s", path, text_errno(no));
 		else
-			reply_error(rq, 500, "error opening file '%s': %s", path, text_errno(no));
+			init_reply_error(rq, 500, "error opening file '%s': %s", path, text_errno(no));
 		return -1;
 	}
 	if (S_ISDIR(ret->st_mode)) {
-		reply_error(rq, 400, "path '%s' is a directory", path);
+		init_reply_error(rq, 400, "path '%s' is a directory", path);
 		return -1;
 	}
 	if (fd < 0 || fstat(fd, ret) < 0 || !S_ISREG(ret->st_mode)) {
-		reply_error(rq, 400, "path '%s' is not a regular file", path);
+		init_reply_error(rq, 400, "path '%s' is not a regular file", path);
 		return -1;
 	}
 	return take_fd(&fd);
@@ -341,7 +341,8 @@ void files_send(struct init *in, struct http_req *rq, int fd, const char *path, 
 
 	if (coding == MEDIA_NEITHER) {
 		fd_close(fd);
-		reply_error(rq, 406, "error parsing Accept-Encoding: no acceptable encoding found, supported: [gzip]");
+		init_reply_error(rq, 406,
+		    "error parsing Accept-Encoding: no acceptable encoding found, supported: [gzip]");
 		return;
 	}
 	d = calloc(1, sizeof(*d));
@@ -350,7 +351,7 @@ void files_send(struct init *in, struct http_req *rq, int fd, const char *path, 
 	if (!d || (coding == MEDIA_GZIP && !d->gzip)) {
 		free(d);
 		fd_close(fd);
-		reply_error(rq, 503, "out of memory");
+		init_reply_error(rq, 503, "out of memory");
 		return;
 	}
 	d->rq = rq;
@@ -371,8 +372,8 @@ void files_get(struct init *in, struct http_req *rq)
 	if (files_param(rq, "path", &name) < 0 || files_user(in, rq, &user) < 0)
 		return;
 	if (path_resolve(name ? name : "", user.home, in->default_workdir, &path) < 0) {
-		reply_error(rq, 400, "error expanding and resolving path '%s': cannot expand user-specific home dir",
-		    name);
+		init_reply_error(rq, 400,
+		    "error expanding and resolving path '%s': cannot expand user-specific home dir", name);
 		return;
 	}
 	fd = open_file(rq, path, &st);

@@ -180,7 +180,7 @@ static void fail(struct upload *u)
 	if (u->in_file)
 		sink_discard(&u->sink);
 	u->in_file = false;
-	reply_error(u->rq, u->error.status, "%s", u->error.text);
+	init_reply_error(u->rq, u->error.status, "%s", u->error.text);
 }
 
 static void on_body(struct http_req *rq, struct str data)
@@ -200,7 +200,7 @@ static void on_body_end(struct http_req *rq)
 	if (take_end(u) < 0)
 		fail(u);
 	else
-		reply_json(rq, 200, NULL, u->entries);
+		init_reply_json(rq, 200, NULL, u->entries);
 }
 
 static void on_close(struct http_req *rq, bool lost)
@@ -288,7 +288,7 @@ void files_post(struct init *in, struct http_req *rq)
 		return;
 	u = calloc(1, sizeof(*u));
 	if (!u) {
-		reply_error(rq, 503, "out of memory");
+		init_reply_error(rq, 503, "out of memory");
 		return;
 	}
 	u->in = in;

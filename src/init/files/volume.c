@@ -43,7 +43,7 @@ void volume_fail(struct http_req *rq, int status, const char *code, const char *
 	va_end(ap);
 	(void)json_object_set_new(body, "code", json_string(code));
 	(void)json_object_set_new(body, "message", text_json(str_of(text ? text : "out of memory")));
-	reply_json(rq, status, NULL, body);
+	init_reply_json(rq, status, NULL, body);
 }
 
 void volume_errno(struct http_req *rq, int no, const char *what, const char *path)
@@ -199,7 +199,7 @@ void volume_reply(struct http_req *rq, int status, const char *path, bool follow
 	}
 	autojson json_t *j = entry_json(path, &st);
 
-	reply_json(rq, status, NULL, j);
+	init_reply_json(rq, status, NULL, j);
 }
 
 static void path_get(struct init *in, struct http_req *rq)

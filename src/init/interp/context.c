@@ -85,7 +85,7 @@ static void end_all(struct context *c, const char *name, const char *value)
 {
 	for (struct execution *x; (x = queue_take(c));) {
 		execution_begin(x);
-		execution_error(x, name, value, "");
+		interp_execution_error(x, name, value, "");
 		execution_end(x);
 	}
 }
@@ -165,7 +165,7 @@ static void on_message(void *user, const char *type, const json_t *msg)
 	if (strcmp(type, "result") == 0)
 		execution_result(x, json_object_get(msg, "data"), json_is_true(json_object_get(msg, "main")));
 	else if (strcmp(type, "error") == 0)
-		execution_error(x, field(msg, "name"), field(msg, "value"), field(msg, "traceback"));
+		interp_execution_error(x, field(msg, "name"), field(msg, "value"), field(msg, "traceback"));
 	else if (strcmp(type, "done") == 0)
 		on_done(c);
 }
@@ -230,12 +230,12 @@ static void on_end(void *user, int status)
 
 		oom_text(c->in, status, why);
 		text = str_fmt("%s; variables are lost", why + strlen(OOM_NAME ": "));
-		execution_error(x, OOM_NAME, text ? text : why, "");
+		interp_execution_error(x, OOM_NAME, text ? text : why, "");
 		execution_end(x);
 	} else if (x) {
 		text = str_fmt("The %s process ended before the execution was finished (%s); variables are lost",
 		    c->runtime.language, how);
-		execution_error(x, "UnexpectedEndOfExecution", text ? text : how, "");
+		interp_execution_error(x, "UnexpectedEndOfExecution", text ? text : how, "");
 		execution_end(x);
 	}
 	advance(c);
@@ -271,7 +271,7 @@ static void run_next(struct context *c)
 
 	set_state(c, CONTEXT_BUSY);
 	execution_begin(x);
-	execution_count(x, ++c->count);
+	interp_execution_count(x, ++c->count);
 	if (c->lost_state)
 		execution_note(x, "[a new interpreter: the one before did not react to its interrupt and was ended]\n");
 	c->lost_state = false;

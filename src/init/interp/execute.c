@@ -162,7 +162,7 @@ void execution_result(struct execution *x, const json_t *bundle, bool is_main)
 		send_event(x, event_result(bundle, is_main));
 }
 
-void execution_error(struct execution *x, const char *name, const char *value, const char *traceback)
+void interp_execution_error(struct execution *x, const char *name, const char *value, const char *traceback)
 {
 	if (x->failed)
 		return;
@@ -182,7 +182,7 @@ static void send_text(struct execution *x)
 	send_event(x, event_text(text));
 }
 
-void execution_count(struct execution *x, uint64_t n)
+void interp_execution_count(struct execution *x, uint64_t n)
 {
 	send_event(x, event_count(n));
 }
@@ -254,12 +254,12 @@ void execution_end(struct execution *x)
 void execution_refuse(struct execution *x, const char *why)
 {
 	if (x->begun) {
-		execution_error(x, "UnexpectedEndOfExecution", why, "");
+		interp_execution_error(x, "UnexpectedEndOfExecution", why, "");
 		execution_end(x);
 		return;
 	}
 	if (x->rq)
-		reply_text(x->rq, 500, "%s", why);
+		interp_reply_text(x->rq, 500, "%s", why);
 	leave(x);
 }
 
@@ -314,11 +314,11 @@ static void on_body_end(struct http_req *rq)
 	struct err e = ERR_INIT;
 
 	if (x->body.bad) {
-		reply_text(rq, 413, "the request is larger than %d bytes", BODY_MAX);
+		interp_reply_text(rq, 413, "the request is larger than %d bytes", BODY_MAX);
 		return;
 	}
 	if (check_request(x, &id, &language, &e) < 0 || choose_context(x, id, language, &c, &e) < 0) {
-		reply_text(rq, rest_status(&e), "%s", e.text);
+		interp_reply_text(rq, rest_status(&e), "%s", e.text);
 		return;
 	}
 	buf_done(&x->body);
@@ -370,7 +370,7 @@ void execute_post(struct init *in, struct http_req *rq)
 	if (!x || !x->keepalive || !x->gather) {
 		if (x)
 			execution_free(x);
-		reply_text(rq, 503, "out of memory");
+		interp_reply_text(rq, 503, "out of memory");
 		return;
 	}
 	rq->user = x;

@@ -28,9 +28,9 @@ void execution_cell(const struct execution *x, struct kernel_cell *ret); /* id, 
 void execution_begin(struct execution *x);                               /* the answer starts; fine when it has */
 /* cannot run at all: 500, or an error if it has begun */
 void execution_refuse(struct execution *x, const char *why);
-void execution_count(struct execution *x, uint64_t n);
+void interp_execution_count(struct execution *x, uint64_t n);
 void execution_note(struct execution *x, const char *text); /* a line of ours on its stderr */
 void execution_output(struct execution *x, enum kernel_stream which, struct str bytes);
 void execution_result(struct execution *x, const json_t *bundle, bool is_main);
-void execution_error(struct execution *x, const char *name, const char *value, const char *traceback);
+void interp_execution_error(struct execution *x, const char *name, const char *value, const char *traceback);
 void execution_end(struct execution *x); /* x is gone */

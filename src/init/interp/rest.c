@@ -28,7 +28,7 @@
 #define WARM_FILE "/etc/atoll/warm" /* languages whose default context starts with the sandbox */
 #define WARM_MAX 4096
 
-void reply_text(struct http_req *rq, int status, const char *fmt, ...)
+void interp_reply_text(struct http_req *rq, int status, const char *fmt, ...)
 {
 	autofree char *text = NULL;
 	va_list ap;
@@ -91,7 +91,7 @@ static void on_body_end(struct http_req *rq)
 	struct err e = ERR_INIT;
 
 	if (cr->body.bad) {
-		reply_text(rq, 413, "the request is larger than %d bytes", BODY_MAX);
+		interp_reply_text(rq, 413, "the request is larger than %d bytes", BODY_MAX);
 		return;
 	}
 	contexts_ensure_defaults(cr->in);
@@ -99,17 +99,17 @@ static void on_body_end(struct http_req *rq)
 	    json_get_str(msg, "language", &language, &e) < 0 || json_get_str(msg, "cwd", &cwd, &e) < 0 ||
 	    context_new(cr->in, language && *language ? language : "python", cwd && *cwd ? cwd : CONTEXT_CWD, false, &c,
 		&e) < 0) {
-		reply_text(rq, rest_status(&e), "%s", e.text);
+		interp_reply_text(rq, rest_status(&e), "%s", e.text);
 		return;
 	}
 	if (context_warm(c, &e) < 0) {
 		context_remove(c);
-		reply_text(rq, 500, "%s", e.text);
+		interp_reply_text(rq, 500, "%s", e.text);
 		return;
 	}
 	autojson json_t *body = context_json(c);
 
-	reply_json(rq, 200, NULL, body);
+	init_reply_json(rq, 200, NULL, body);
 }
 
 static void on_close(struct http_req *rq, bool lost)
@@ -128,7 +128,7 @@ static void create(struct init *in, struct http_req *rq)
 	struct creation *cr = calloc(1, sizeof(*cr));
 
 	if (!cr) {
-		reply_text(rq, 503, "out of memory");
+		interp_reply_text(rq, 503, "out of memory");
 		return;
 	}
 	*cr = (struct creation) { .in = in, .body = BUF_INIT(BODY_MAX) };
@@ -141,7 +141,7 @@ static void list(struct init *in, struct http_req *rq)
 	contexts_ensure_defaults(in);
 	autojson json_t *all = contexts_list(in);
 
-	reply_json(rq, 200, NULL, all);
+	init_reply_json(rq, 200, NULL, all);
 }
 
 /* /contexts/{id} and /contexts/{id}/restart. */
@@ -153,9 +153,9 @@ static void serve_one(struct init *in, struct http_req *rq, struct str rest)
 	bool restart = str_is(rest, "restart") && str_is(rq->method, "POST");
 
 	if (!restart && (rest.p || !str_is(rq->method, "DELETE"))) {
-		reply_text(rq, 405, "Method Not Allowed");
+		interp_reply_text(rq, 405, "Method Not Allowed");
 	} else if (!c) {
-		reply_text(rq, 404, "Context %.*s not found", (int)(id.n < 100 ? id.n : 100), id.p);
+		interp_reply_text(rq, 404, "Context %.*s not found", (int)(id.n < 100 ? id.n : 100), id.p);
 	} else {
 		if (restart)
 			context_restart(c);
@@ -182,9 +182,9 @@ void interp_serve(struct init *in, struct http_req *rq)
 		str_skip(&path, strlen("/contexts/"));
 		serve_one(in, rq, path);
 	} else if (str_is(path, "/health") || str_is(path, "/execute") || str_is(path, "/contexts")) {
-		reply_text(rq, 405, "Method Not Allowed");
+		interp_reply_text(rq, 405, "Method Not Allowed");
 	} else {
-		reply_text(rq, 404, "Not Found");
+		interp_reply_text(rq, 404, "Not Found");
 	}
 }
 
@@ -195,7 +195,7 @@ static void on_inside(void *user, struct http_req *rq)
 	if (str_is(rq->path, "/health") && (str_is(rq->method, "GET") || str_is(rq->method, "HEAD")))
 		health(rq);
 	else
-		reply_text(rq, 404, "Not Found");
+		interp_reply_text(rq, 404, "Not Found");
 }
 
 static const struct http_server_ops inside_ops = { .on_request = on_inside };

@@ -5,5 +5,5 @@
 struct err;
 struct http_req;
 
-void reply_text(struct http_req *rq, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void interp_reply_text(struct http_req *rq, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 int rest_status(const struct err *e); /* the HTTP status for what went wrong with a context */

@@ -74,31 +74,31 @@ static void limits_are_neither_none_nor_above_the_most(void **state)
 	struct msg_limits l = max;
 
 	(void)state;
-	assert_true(check_limits(&l, &max));
+	assert_true(msg_check_limits(&l, &max));
 	l.mem_bytes = 101;
-	assert_false(check_limits(&l, &max));
+	assert_false(msg_check_limits(&l, &max));
 	l = max;
 	l.disk_bytes = 0;
-	assert_false(check_limits(&l, &max));
+	assert_false(msg_check_limits(&l, &max));
 	l = max;
 	l.cpu_permille = 301;
-	assert_false(check_limits(&l, &max));
+	assert_false(msg_check_limits(&l, &max));
 	l = max;
 	l.pids = 0;
-	assert_false(check_limits(&l, &max));
+	assert_false(msg_check_limits(&l, &max));
 	l = max;
 	l.swap_bytes = 0; /* none is fine */
-	assert_true(check_limits(&l, &max));
+	assert_true(msg_check_limits(&l, &max));
 	l.swap_bytes = 11;
-	assert_false(check_limits(&l, &max));
+	assert_false(msg_check_limits(&l, &max));
 	l = max;
 	l.io_bytes_s = UINT64_MAX; /* there is no most of it */
-	assert_true(check_limits(&l, &max));
+	assert_true(msg_check_limits(&l, &max));
 	l.egress_bytes = 0; /* no limit, where there is a most */
-	assert_false(check_limits(&l, &max));
+	assert_false(msg_check_limits(&l, &max));
 	l = max;
 	l.open_files = 61;
-	assert_false(check_limits(&l, &max));
+	assert_false(msg_check_limits(&l, &max));
 }
 
 static void mount_paths_are_absolute_and_clean(void **state)

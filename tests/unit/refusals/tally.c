@@ -23,7 +23,7 @@ static bool add(uint32_t slot, int32_t nr, const char *comm, uint64_t now_ms)
 {
 	struct record r = record(slot, nr, comm);
 
-	return tally_add(&t, &r, now_ms) != NULL;
+	return refusals_tally_add(&t, &r, now_ms) != NULL;
 }
 
 static void repeats_are_counted(void **state)
@@ -57,9 +57,9 @@ static void who_is_no_sandbox_is_ignored(void **state)
 
 	(void)state;
 	tally_init(&t, BASE);
-	assert_null(tally_add(&t, &below, 1));
-	assert_null(tally_add(&t, &above, 1));
-	assert_null(tally_add(&t, &root, 1));
+	assert_null(refusals_tally_add(&t, &below, 1));
+	assert_null(refusals_tally_add(&t, &above, 1));
+	assert_null(refusals_tally_add(&t, &root, 1));
 	assert_int_equal(t.n, 0);
 }
 
