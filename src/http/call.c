@@ -36,6 +36,7 @@ struct http_call {
 	size_t moved; /* bytes of the answer that went past, not told yet */
 	bool is_head, is_connect;
 	bool want, eof, drained;
+	bool heard; /* any byte has come */
 	bool answered, ended;
 	bool running, kicked, gone; /* gone: freed by its owner */
 };
@@ -141,6 +142,7 @@ static void call_run(struct http_call *c, struct str data)
 {
 	bool borrowed = c->in.n == 0;
 
+	c->heard |= data.n > 0;
 	if (!borrowed)
 		buf_str(&c->in, data);
 	c->cur = borrowed ? data : buf_view(&c->in);
@@ -276,6 +278,11 @@ void http_call_read(struct http_call *c, bool on)
 		c->kicked = true;
 		loop_defer(c->loop, on_kicked, c);
 	}
+}
+
+bool http_call_heard(const struct http_call *c)
+{
+	return c->heard;
 }
 
 void http_call_pull(struct http_call *c)

@@ -43,6 +43,7 @@ void http_call_write(struct http_call *c, struct str raw); /* raw bytes: the cal
 void http_call_writev(struct http_call *c, const struct str *v, size_t n); /* up to 8 pieces in one go */
 size_t http_call_queued(const struct http_call *c);
 void http_call_read(struct http_call *c, bool on); /* pause the answer; default on */
+bool http_call_heard(const struct http_call *c);   /* any byte has come from the peer */
 
 /* The connection, for the body of another message to be moved to (see stream_splice()). */
 struct stream *http_call_stream(const struct http_call *c);
