@@ -70,7 +70,7 @@ struct pump_ops {
 	bool splice; /* bodies may be moved past this process */
 };
 
-struct pump {
+struct pump { /* all zero: it passes nothing on */
 	struct loop *loop;
 	struct http_req *rq;
 	struct share *share;

@@ -29,6 +29,7 @@
 #include "front/util/mem.h"
 #include "front/util/request_id.h"
 #include "http/call.h"
+#include "http/pump.h"
 #include "http/server.h"
 #include "loop/loop.h"
 #include "loop/stream.h"
@@ -45,7 +46,9 @@ struct exchange {
 	struct front *front;
 	struct http_req *rq;
 	struct sandbox *sb;
+	struct pump pump;
 	struct witness *witness; /* or NULL */
+	struct pump_observer observer;
 	uint16_t port;
 	struct sandbox_link link;     /* while connected or connecting */
 	struct sandbox_waiter waiter; /* until it runs */
@@ -56,25 +59,17 @@ struct exchange {
 	struct timer *retry;
 	unsigned tries;
 	unsigned port_tries;
-	struct http_call *call;
-	bool reused; /* the call's connection has served another request before */
-	bool head_sent;
-	bool body_sent; /* some of the body has gone up: no second try */
-	bool body_ended;
-	bool woke; /* has tried to resume the sandbox */
-	bool answered;
+	bool woke;     /* has tried to resume the sandbox */
 	bool is_use;   /* counts as activity */
 	bool is_guest; /* content of a sandbox, with the origin of the API */
 	int status;    /* for the log */
 	uint64_t began_us;
-	uint64_t up, down; /* bytes of the bodies */
 	char method[16];
 	char *path; /* without the query */
 	char id[REQUEST_ID_SIZE];
 };
 
 static void connect_up(struct exchange *ex);
-static const struct http_call_ops up_ops;
 
 static struct str sandbox_id(const struct exchange *ex)
 {
@@ -88,34 +83,40 @@ static void drop_up(struct exchange *ex)
 	warden_cancel(take_ptr(&ex->connecting));
 	dial_free(take_ptr(&ex->dial));
 	dial_tls_free(take_ptr(&ex->dial_tls));
-	http_call_free(take_ptr(&ex->call));
-	ex->head_sent = false;
+	pump_drop(&ex->pump);
 	timer_free(take_ptr(&ex->retry));
 	if (ex->waiting)
 		LIST_REMOVE(&ex->waiter, link);
 	ex->waiting = false;
 }
 
-/* The way into the sandbox is broken. */
+/* The way into the sandbox is broken, or there is none. */
 static void up_lost(struct exchange *ex)
 {
-	drop_up(ex);
-	ex->status = 502;
-	witness_end(ex->witness, WITNESS_BROKE);
-	if (http_started(ex->rq))
-		http_abort(ex->rq);
-	else
-		proxy_not_found(ex->rq, sandbox_id(ex), ex->port);
+	pump_lose(&ex->pump, ENOTCONN);
 }
 
 /* The sandbox may be well: it is the server that cannot get there. Nothing of the request was done. */
 static void unreachable(struct exchange *ex)
 {
+	pump_lose(&ex->pump, EHOSTDOWN);
+}
+
+static void on_lost(void *user, int no, bool cut)
+{
+	struct exchange *ex = user;
+
 	drop_up(ex);
-	ex->status = 503;
-	witness_end(ex->witness, WITNESS_BROKE);
-	proxy_refuse(ex->rq, 503, sandbox_id(ex), ex->port,
-	    "The server cannot reach its sandboxes at the moment. Nothing was done; try again later");
+	log_debug("lost the connection to a sandbox", "request=%s id=%s port=%u errno=%d", ex->id, ex->sb->id, ex->port,
+	    no);
+	ex->status = no == EHOSTDOWN ? 503 : 502;
+	if (cut)
+		return;
+	if (no == EHOSTDOWN)
+		proxy_refuse(ex->rq, 503, sandbox_id(ex), ex->port,
+		    "The server cannot reach its sandboxes at the moment. Nothing was done; try again later");
+	else
+		proxy_not_found(ex->rq, sandbox_id(ex), ex->port);
 }
 
 static void on_broken(struct sandbox_link *l, struct sandbox *sb)
@@ -123,102 +124,30 @@ static void on_broken(struct sandbox_link *l, struct sandbox *sb)
 	struct exchange *ex = container_of(l, struct exchange, link);
 
 	(void)sb;
-	http_call_reset(take_ptr(&ex->call)); /* it may be about to be frozen, and nothing may be on its way then */
+	pump_reset(&ex->pump); /* it may be about to be frozen, and nothing may be on its way then */
 	up_lost(ex);
 }
 
-/* --- up: the client's request --- */
+/* --- what the pump asks --- */
 
-static void slow_body_down(struct exchange *ex)
-{
-	if (http_call_queued(ex->call) > STREAM_HIGH)
-		http_body_want(ex->rq, false);
-}
-
-static void on_body(struct http_req *rq, struct str data)
-{
-	struct exchange *ex = rq->user;
-	char size[24];
-
-	if (!ex->call)
-		return; /* answered or broken already */
-	ex->body_sent = true;
-	ex->up += data.n;
-	witness_body(ex->witness, data);
-	if (rq->content_length < 0) {
-		int n = snprintf(size, sizeof size, "%zx\r\n", data.n);
-
-		http_call_writev(ex->call, (struct str[]) { { size, (size_t)n }, data, STR_LIT("\r\n") }, 3);
-	} else {
-		http_call_write(ex->call, data);
-		if (!witness_reads_body(ex->witness))
-			http_body_splice(rq, http_call_stream(ex->call));
-	}
-	slow_body_down(ex);
-}
-
-static void on_body_moved(struct http_req *rq, size_t n)
-{
-	struct exchange *ex = rq->user;
-
-	ex->up += n;
-	witness_body_moved(ex->witness, n);
-}
-
-static void finish_body(struct exchange *ex)
-{
-	if (ex->rq->content_length < 0)
-		http_call_write(ex->call, STR_LIT("0\r\n\r\n"));
-}
-
-static void on_body_end(struct http_req *rq)
-{
-	struct exchange *ex = rq->user;
-
-	ex->body_ended = true;
-	witness_body_end(ex->witness);
-	if (ex->call && ex->head_sent)
-		finish_body(ex);
-}
-
-static void on_up_drain(void *user)
+static void put_request(void *user, struct buf *out)
 {
 	struct exchange *ex = user;
 
-	http_body_want(ex->rq, true);
+	proxy_put_request(out, ex->rq, ex->port, ex->sb->spec.mask_host, ex->id);
 }
 
-static void send_request(struct exchange *ex, struct http_call *call)
+static int put_answer(void *user, const struct http_answer *a, struct buf *out)
 {
-	autobuf struct buf head = BUF_INIT(HEAD_MAX);
+	struct exchange *ex = user;
 
-	proxy_put_request(&head, ex->rq, ex->port, ex->sb->spec.mask_host, ex->id);
-	ex->call = call;
-	if (!ex->call || head.bad) {
-		up_lost(ex);
-		return;
-	}
-	stream_share(http_call_stream(ex->call), &ex->sb->share);
-	http_call_head(ex->call, buf_view(&head), str_is(ex->rq->method, "HEAD"), false);
-	ex->head_sent = true;
-	if (ex->body_ended)
-		finish_body(ex);
-	http_body_want(ex->rq, true);
-}
-
-static void send_on_fd(struct exchange *ex, int fd)
-{
-	send_request(ex, http_call_new(ex->front->link.loop, fd, &up_ops, ex));
-}
-
-/* --- down: the sandbox's answer --- */
-
-static void on_down_drain(struct http_req *rq)
-{
-	struct exchange *ex = rq->user;
-
-	if (ex->call)
-		http_call_read(ex->call, true);
+	ex->status = a->status;
+	proxy_put_answer(out, a, ex->port);
+	if (proxy_port_is_ours(ex->port))
+		buf_fmt(out, "X-Request-Id: %s\r\n", ex->id);
+	if (ex->is_guest)
+		buf_z(out, CSP_GUEST);
+	return 0;
 }
 
 /* As of requests that are under way (proxy.c): one sandbox leaves as many to the others as it has. */
@@ -229,127 +158,61 @@ static bool has_all_tunnels(const struct sandbox *sb)
 	return all >= most || sb->tunnels >= most - all;
 }
 
-static void switch_to_tunnel(struct exchange *ex, const struct http_answer *a)
+static void on_upgrade(void *user, const struct http_answer *a)
 {
+	struct exchange *ex = user;
 	autobuf struct buf head = BUF_INIT(HEAD_MAX);
 	autobuf struct buf early_port = BUF_INIT(EARLY_MAX);
 	autobuf struct buf early_client = BUF_INIT(EARLY_MAX);
 	struct stream *client, *port;
 
+	ex->status = a->status;
+	proxy_put_upgrade(&head, a);
+	if (proxy_port_is_ours(ex->port) || head.bad) {
+		up_lost(ex); /* init has nothing to upgrade to */
+		return;
+	}
 	if (has_all_tunnels(ex->sb)) {
 		drop_up(ex);
 		proxy_refuse(ex->rq, 429, sandbox_id(ex), ex->port, "Too many upgraded connections");
 		return;
 	}
-	proxy_put_upgrade(&head, a);
-
-	port = http_call_take(take_ptr(&ex->call), &early_port);
-	if (!port || head.bad || early_port.bad || http_hijack(ex->rq, buf_view(&head), &client, &early_client) < 0) {
-		stream_close(port);
-		up_lost(ex);
+	if (pump_take(&ex->pump, buf_view(&head), &client, &early_client, &port, &early_port) < 0)
 		return;
-	}
 	sandbox_detach(&ex->link);
 	tunnel_begin(ex->sb, client, buf_view(&early_client), port, buf_view(&early_port));
 }
 
-static void slow_answer_down(struct exchange *ex)
-{
-	if (ex->call && http_queued(ex->rq) > STREAM_HIGH)
-		http_call_read(ex->call, false);
-}
-
-static void on_answer(void *user, const struct http_answer *a)
-{
-	struct exchange *ex = user;
-	autobuf struct buf lines = BUF_INIT(HEAD_MAX);
-
-	ex->answered = true;
-	ex->status = a->status;
-	if (a->upgrade) {
-		if (ex->rq->upgrade && !proxy_port_is_ours(ex->port))
-			switch_to_tunnel(ex, a);
-		else
-			up_lost(ex); /* nobody asked for it */
-		return;
-	}
-	proxy_put_answer(&lines, a, ex->port);
-	if (proxy_port_is_ours(ex->port))
-		buf_fmt(&lines, "X-Request-Id: %s\r\n", ex->id);
-	if (ex->is_guest)
-		buf_z(&lines, CSP_GUEST);
-	witness_answer(ex->witness, a->status, a->content_length);
-	if (lines.bad)
-		up_lost(ex);
-	else
-		http_begin(ex->rq, a->status, NULL, lines.n ? buf_cstr(&lines) : NULL, a->content_length);
-	slow_answer_down(ex);
-}
-
-static void on_answer_data(void *user, struct str data)
+static bool reconnect(void *user)
 {
 	struct exchange *ex = user;
 
-	ex->down += data.n;
-	witness_data(ex->witness, data);
-	http_write(ex->rq, data);
-
-	uint64_t left;
-	struct stream *to = witness_reads_answer(ex->witness) ? NULL : http_splice_to(ex->rq, &left);
-
-	if (to)
-		http_call_splice(ex->call, to, left);
-	slow_answer_down(ex);
+	if (ex->sb->state != SANDBOX_RUNNING)
+		return false;
+	drop_up(ex);
+	connect_up(ex);
+	return true;
 }
 
-static void on_answer_moved(void *user, size_t n)
+static void on_end(void *user, int fd)
 {
 	struct exchange *ex = user;
-
-	ex->down += n;
-	http_moved(ex->rq, n);
-}
-
-static void on_answer_end(void *user)
-{
-	struct exchange *ex = user;
-	bool reusable = false;
-	int fd = -1;
 
 	sandbox_detach(&ex->link);
-	if (ex->body_ended && proxy_port_is_ours(ex->port))
-		fd = http_call_done(take_ptr(&ex->call), &reusable);
-	else
-		http_call_free(take_ptr(&ex->call));
-	if (fd >= 0)
+	if (fd >= 0 && proxy_port_is_ours(ex->port))
 		sandbox_idle_put(ex->sb, fd);
-	witness_end(ex->witness, WITNESS_DONE); /* before the client knows */
-	http_end(ex->rq);
+	else
+		fd_close(fd);
 }
 
-static void on_up_error(void *user, int no)
-{
-	struct exchange *ex = user;
-
-	/* An idle connection that init closed in this very moment: nothing of the request was done. */
-	if (ex->reused && !ex->answered && !ex->body_sent && ex->sb->state == SANDBOX_RUNNING) {
-		drop_up(ex);
-		http_body_want(ex->rq, false);
-		connect_up(ex);
-		return;
-	}
-	log_debug("lost the connection to a sandbox", "request=%s id=%s port=%u errno=%d", ex->id, ex->sb->id, ex->port,
-	    no);
-	up_lost(ex);
-}
-
-static const struct http_call_ops up_ops = {
-	.on_answer = on_answer,
-	.on_data = on_answer_data,
-	.on_moved = on_answer_moved,
-	.on_end = on_answer_end,
-	.on_drain = on_up_drain,
-	.on_error = on_up_error,
+static const struct pump_ops pump_ops = {
+	.put_request = put_request,
+	.put_answer = put_answer,
+	.on_upgrade = on_upgrade,
+	.reconnect = reconnect,
+	.on_end = on_end,
+	.on_lost = on_lost,
+	.splice = true,
 };
 
 /* --- connecting --- */
@@ -386,7 +249,7 @@ static void on_secured(void *user, struct stream *s)
 
 	ex->dial_tls = NULL;
 	if (s) {
-		send_request(ex, http_call_on(ex->front->link.loop, s, &up_ops, ex));
+		pump_send_on(&ex->pump, s);
 		return;
 	}
 	drop_up(ex);
@@ -404,7 +267,7 @@ static void on_dialed(void *user, const struct dial_result *re)
 		if (!ex->dial_tls)
 			up_lost(ex);
 	} else if (re->no == 0) {
-		send_on_fd(ex, re->fd);
+		pump_send(&ex->pump, re->fd, false);
 	} else if (re->no == ECONNREFUSED) {
 		drop_up(ex);
 		port_is_closed(ex);
@@ -423,8 +286,7 @@ static void on_connected(void *user, const struct warden_reply *re)
 
 	ex->connecting = NULL;
 	if (re->no == 0) {
-		ex->reused = false;
-		send_on_fd(ex, re->fd);
+		pump_send(&ex->pump, re->fd, false);
 		return;
 	}
 	if (re->no == EHOSTDOWN) {
@@ -446,11 +308,10 @@ static void connect_up(struct exchange *ex)
 		ex->dial = dial_new(&ex->front->link, ex->sb->id, ex->port, ex->id, on_dialed, ex);
 		return;
 	}
-	int fd = ex->reused || !proxy_port_is_ours(ex->port) ? -1 : sandbox_idle_take(ex->sb);
+	int fd = ex->pump.reused || !proxy_port_is_ours(ex->port) ? -1 : sandbox_idle_take(ex->sb);
 
-	ex->reused = fd >= 0;
 	if (fd >= 0)
-		send_on_fd(ex, fd);
+		pump_send(&ex->pump, fd, true);
 	else if (warden_silent(ex->front->link.warden))
 		unreachable(ex);
 	else
@@ -528,12 +389,12 @@ static void count(struct exchange *ex, bool lost)
 
 	t->n[outcome_of(ex->status, lost)]++;
 	histogram_add(&t->time, us);
-	m->bytes_up += ex->up;
-	m->bytes_down += ex->down;
+	m->bytes_up += ex->pump.up;
+	m->bytes_down += ex->pump.down;
 	witness_put_log(ex->witness, &seen);
 	log_info("proxied", "request=%s id=%s port=%u method=%s status=%d ms=%.1f up=%llu down=%llu%s%s", ex->id,
-	    ex->sb->id, ex->port, ex->method, ex->status, (double)us / 1000, (unsigned long long)ex->up,
-	    (unsigned long long)ex->down, lost ? " lost=1" : "", seen.n && !seen.bad ? buf_cstr(&seen) : "");
+	    ex->sb->id, ex->port, ex->method, ex->status, (double)us / 1000, (unsigned long long)ex->pump.up,
+	    (unsigned long long)ex->pump.down, lost ? " lost=1" : "", seen.n && !seen.bad ? buf_cstr(&seen) : "");
 	if (ex->is_use)
 		sandbox_use_end(ex->sb);
 	(void)snprintf(text, sizeof text, "%s %s", ex->method, ex->path);
@@ -541,11 +402,41 @@ static void count(struct exchange *ex, bool lost)
 	    ex->port, ex->status, (unsigned long long)(us / 1000), ex->id);
 }
 
+/* --- the client's request --- */
+
+static void on_body(struct http_req *rq, struct str data)
+{
+	struct exchange *ex = rq->user;
+
+	pump_body(&ex->pump, data);
+}
+
+static void on_body_moved(struct http_req *rq, size_t n)
+{
+	struct exchange *ex = rq->user;
+
+	pump_body_moved(&ex->pump, n);
+}
+
+static void on_body_end(struct http_req *rq)
+{
+	struct exchange *ex = rq->user;
+
+	pump_body_end(&ex->pump);
+}
+
+static void on_drain(struct http_req *rq)
+{
+	struct exchange *ex = rq->user;
+
+	pump_drain(&ex->pump);
+}
+
 static void on_close(struct http_req *rq, bool lost)
 {
 	struct exchange *ex = rq->user;
 
-	witness_end(ex->witness, lost ? WITNESS_LEFT : WITNESS_DONE);
+	pump_done(&ex->pump, lost);
 	count(ex, lost);
 	witness_free(ex->witness);
 	drop_up(ex);
@@ -561,7 +452,7 @@ static const struct http_req_ops down_ops = {
 	.on_body = on_body,
 	.on_body_moved = on_body_moved,
 	.on_body_end = on_body_end,
-	.on_drain = on_down_drain,
+	.on_drain = on_drain,
 	.on_close = on_close,
 };
 
@@ -598,13 +489,15 @@ void exchange_begin(struct sandbox *sb, struct http_req *rq, uint16_t port)
 	if (ex->is_use)
 		sandbox_use_begin(sb);
 	request_id(rq, ex->id);
-	ex->witness = witness_new(sb, rq, port, ex->id);
 	rq->ops = &down_ops;
 	rq->user = ex;
-	http_share(rq, &sb->share);
+	pump_init(&ex->pump, ex->front->link.loop, rq, &sb->share, &pump_ops, ex);
+	ex->witness = witness_new(sb, rq, port, ex->id);
+	ex->observer = (struct pump_observer) { .ops = &witness_ops, .user = ex->witness };
+	if (ex->witness)
+		pump_observe(&ex->pump, &ex->observer);
 	links_request_begun(&ex->front->link);
 	ex->front->proxy.exchanges++;
 	sb->exchanges++;
-	http_body_want(rq, false); /* until there is somebody to send it to */
 	when_running(ex);
 }

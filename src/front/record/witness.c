@@ -175,14 +175,18 @@ static bool is_context(const struct witness *w)
 	    !w->path && str_is(str_of(w->act->method), "POST");
 }
 
-bool witness_reads_body(const struct witness *w)
+static bool reads_body(void *user)
 {
-	return w && w->act->how != HOW_FILE;
+	const struct witness *w = user;
+
+	return w->act->how != HOW_FILE;
 }
 
-bool witness_reads_answer(const struct witness *w)
+static bool reads_answer(void *user)
 {
-	return w && (w->act->how == HOW_CODE || w->act->how == HOW_COMMAND || is_context(w));
+	const struct witness *w = user;
+
+	return w->act->how == HOW_CODE || w->act->how == HOW_COMMAND || is_context(w);
 }
 
 static uint64_t record(const struct witness *w, const char *kind, json_t *fields)
@@ -418,10 +422,10 @@ static void keep_body(struct witness *w, struct str data)
 		abort();
 }
 
-void witness_body(struct witness *w, struct str data)
+static void on_body(void *user, struct str data)
 {
-	if (!w)
-		return;
+	struct witness *w = user;
+
 	w->up += data.n;
 	if (w->act->how == HOW_FILE || w->act->how == HOW_INPUT || w->begun || w->over)
 		return;
@@ -430,22 +434,22 @@ void witness_body(struct witness *w, struct str data)
 		begin(w);
 }
 
-void witness_body_moved(struct witness *w, size_t n)
+static void on_body_moved(void *user, size_t n)
 {
-	if (w)
-		w->up += n;
+	struct witness *w = user;
+
+	w->up += n;
 }
 
-void witness_body_end(struct witness *w)
+static void on_body_end(void *user)
 {
-	if (w)
-		begin(w);
+	begin(user);
 }
 
-static const char *status_outcome(const struct witness *w, enum witness_end how)
+static const char *status_outcome(const struct witness *w, enum pump_end how)
 {
-	if (how != WITNESS_DONE)
-		return how == WITNESS_LEFT ? "cancelled" : "lost";
+	if (how != PUMP_DONE)
+		return how == PUMP_LEFT ? "cancelled" : "lost";
 	return w->status == 0 || w->status >= 500 ? "failed" : w->status >= 400 ? "refused" : "ok";
 }
 
@@ -464,7 +468,7 @@ static void set_list(json_t *fields, const json_t *list)
 }
 
 /* Requests with one record: what they were about, and what came of them. */
-static void record_once(struct witness *w, int64_t down, enum witness_end how)
+static void record_once(struct witness *w, int64_t down, enum pump_end how)
 {
 	autojson json_t *o = w->act->how == HOW_RPC && w->body.n > 0 ? object_of(w) : NULL;
 	json_t *fields = json_pack("{s:s,s:i}", "outcome", status_outcome(w, how), "status", w->status);
@@ -509,15 +513,19 @@ static bool is_stream(const struct witness *w)
 	return w->act->how == HOW_CODE || w->act->how == HOW_COMMAND;
 }
 
-void witness_answer(struct witness *w, int status, int64_t content_length)
+static void on_end(void *user, enum pump_end how);
+
+static void on_answer(void *user, int status, int64_t content_length)
 {
-	if (!w || w->over)
+	struct witness *w = user;
+
+	if (w->over)
 		return;
 	w->status = status;
 	if (!is_stream(w))
-		record_once(w, content_length, WITNESS_DONE);
+		record_once(w, content_length, PUMP_DONE);
 	else if (status != 200)
-		witness_end(w, WITNESS_DONE);
+		on_end(w, PUMP_DONE);
 }
 
 /* Whole lines: those that do not fit are left out. */
@@ -535,10 +543,10 @@ static void keep_answer(struct witness *w, struct str data)
 	w->cut = true;
 }
 
-void witness_data(struct witness *w, struct str data)
+static void on_data(void *user, struct str data)
 {
-	if (!w)
-		return;
+	struct witness *w = user;
+
 	if (w->sb->front->record.notebooks && (w->act->how == HOW_CODE || is_context(w)))
 		keep_answer(w, data);
 	if (w->over)
@@ -550,10 +558,10 @@ void witness_data(struct witness *w, struct str data)
 	/* Who sees this event knows that it is over, whatever becomes of the rest of the answer: it is recorded before
 	 * it goes out. */
 	if ((w->act->how == HOW_CODE && w->cell.ended) || (w->act->how == HOW_COMMAND && w->process.ended))
-		witness_end(w, WITNESS_DONE);
+		on_end(w, PUMP_DONE);
 }
 
-static const char *code_outcome(const struct witness *w, enum witness_end how)
+static const char *code_outcome(const struct witness *w, enum pump_end how)
 {
 	if (w->status != 200)
 		return status_outcome(w, how);
@@ -561,7 +569,7 @@ static const char *code_outcome(const struct witness *w, enum witness_end how)
 		return "interrupted";
 	if (w->cell.error[0])
 		return "error";
-	return w->cell.ended ? "ok" : how == WITNESS_LEFT ? "cancelled" : "lost";
+	return w->cell.ended ? "ok" : how == PUMP_LEFT ? "cancelled" : "lost";
 }
 
 static void keep_cell(struct witness *w, const char *outcome)
@@ -594,7 +602,7 @@ static void count(const struct witness *w, enum execution_kind k, const char *ou
 	execution_count(w->sb->front->account.metrics, k, execution_outcome_of(outcome), clock_mono_us() - w->began_us);
 }
 
-static void end_code(struct witness *w, enum witness_end how)
+static void end_code(struct witness *w, enum pump_end how)
 {
 	keep_cell(w, code_outcome(w, how));
 	count(w, EXECUTION_CODE, code_outcome(w, how));
@@ -612,10 +620,10 @@ static void end_code(struct witness *w, enum witness_end how)
 	(void)record(w, "code.done", fields);
 }
 
-static void end_command(struct witness *w, enum witness_end how)
+static void end_command(struct witness *w, enum pump_end how)
 {
 	const char *outcome = w->status != 200 ? status_outcome(w, how)
-	    : !w->process.ended                ? (how == WITNESS_BROKE ? "lost" : "detached")
+	    : !w->process.ended                ? (how == PUMP_BROKE ? "lost" : "detached")
 	    : w->process.exit_code < 0         ? "signal"
 					       : "exited";
 	json_t *fields = json_pack("{s:s,s:I,s:I}", "outcome", outcome, "ms",
@@ -633,10 +641,11 @@ static void end_command(struct witness *w, enum witness_end how)
 	(void)record(w, "command.end", fields);
 }
 
-void witness_end(struct witness *w, enum witness_end how)
+/* The first time counts. */
+static void on_end(void *user, enum pump_end how)
 {
-	if (!w)
-		return;
+	struct witness *w = user;
+
 	if (is_context(w) && w->status == 200 && w->answer.n) {
 		notebook_context(w->sb, buf_view(&w->answer));
 		w->answer.n = 0;
@@ -654,6 +663,17 @@ void witness_end(struct witness *w, enum witness_end how)
 	else
 		end_command(w, how);
 }
+
+const struct pump_observer_ops witness_ops = {
+	.reads_body = reads_body,
+	.reads_answer = reads_answer,
+	.on_body = on_body,
+	.on_body_moved = on_body_moved,
+	.on_body_end = on_body_end,
+	.on_answer = on_answer,
+	.on_data = on_data,
+	.on_end = on_end,
+};
 
 void witness_put_log(const struct witness *w, struct buf *out)
 {
