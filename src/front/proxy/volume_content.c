@@ -3,7 +3,6 @@
 #include "front/proxy/volume_content.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,12 +21,11 @@
 #include "front/util/token.h"
 #include "http/call.h"
 #include "http/json.h"
+#include "http/pump.h"
 #include "http/server.h"
 #include "loop/loop.h"
-#include "loop/stream.h"
 
 #define PREFIX "/volumecontent/"
-#define HEAD_MAX (HTTP_HEAD_MAX + 4096)
 #define CONNS_MAX 32  /* fewer than the warden has places for, some of which may be ending */
 #define TRIES_MAX 200 /* until there is room */
 #define RETRY_MS 50
@@ -39,18 +37,15 @@ struct content {
 	struct warden_call *connecting;
 	struct timer *retry;
 	unsigned tries;
-	struct http_call *call;
+	struct pump pump;
 	bool counted; /* in front->volume_calls */
-	bool reused;  /* its connection has served another request before */
-	bool head_sent, body_sent, body_ended, answered;
 	int status;
-	uint64_t began_us, up, down;
+	uint64_t began_us;
 	char method[16];
 	char id[REQUEST_ID_SIZE];
 };
 
 static void connect_up(struct content *c);
-static const struct http_call_ops up_ops;
 
 bool volume_content_is(const struct http_req *rq)
 {
@@ -74,72 +69,43 @@ static void refuse(struct http_req *rq, int status, const char *code, const char
 static void drop_up(struct content *c)
 {
 	warden_cancel(take_ptr(&c->connecting));
-	http_call_free(take_ptr(&c->call));
+	pump_drop(&c->pump);
 	timer_free(take_ptr(&c->retry));
 	if (c->counted)
 		c->front->sandbox.volume_calls--;
-	c->counted = c->head_sent = false;
+	c->counted = false;
 }
 
-static void lost(struct content *c, int status, const char *code, const char *text)
+/* Before anything was sent to the volume's server. */
+static void give_up(struct content *c, int status, const char *code, const char *text)
 {
 	drop_up(c);
 	c->status = status;
-	if (http_started(c->rq))
-		http_abort(c->rq);
-	else
-		refuse(c->rq, status, code, text, c->id);
+	refuse(c->rq, status, code, text, c->id);
 }
 
-/* --- up ----------------------------------------------------------------------------------------------------- */
-
-static void on_body(struct http_req *rq, struct str data)
-{
-	struct content *c = rq->user;
-	char size[24];
-
-	if (!c->call)
-		return; /* answered or broken already */
-	c->body_sent = true;
-	c->up += data.n;
-	if (rq->content_length < 0) {
-		int n = snprintf(size, sizeof size, "%zx\r\n", data.n);
-
-		http_call_writev(c->call, (struct str[]) { { size, (size_t)n }, data, STR_LIT("\r\n") }, 3);
-	} else {
-		http_call_write(c->call, data);
-	}
-	if (http_call_queued(c->call) > STREAM_HIGH)
-		http_body_want(rq, false);
-}
-
-static void finish_body(struct content *c)
-{
-	if (c->rq->content_length < 0)
-		http_call_write(c->call, STR_LIT("0\r\n\r\n"));
-}
-
-static void on_body_end(struct http_req *rq)
-{
-	struct content *c = rq->user;
-
-	c->body_ended = true;
-	if (c->call && c->head_sent)
-		finish_body(c);
-}
-
-static void on_up_drain(void *user)
+static void on_lost(void *user, int no, bool cut)
 {
 	struct content *c = user;
 
-	http_body_want(c->rq, true);
+	drop_up(c);
+	c->status = no == ENOMEM ? 503 : 502;
+	if (!cut)
+		refuse(c->rq, c->status, "internal",
+		    no == ENOMEM       ? "out of memory"
+			: no == EPROTO ? "the volume's server sent an answer that cannot be passed on"
+				       : "the volume's server is gone",
+		    c->id);
 }
 
+/* --- what the pump asks -------------------------------------------------------------------------------------- */
+
 /* Nothing of the client's goes on but what is asked for: not the token, which is of no use there. */
-static void put_head(const struct content *c, struct buf *out)
+static void put_request(void *user, struct buf *out)
 {
 	static const char *const passed[] = { "content-type", "range", "if-range", "if-match", "if-none-match",
 		"if-modified-since", "if-unmodified-since", "accept-encoding" };
+	const struct content *c = user;
 	const struct http_req *rq = c->rq;
 
 	buf_str(out, rq->method);
@@ -163,110 +129,50 @@ static void put_head(const struct content *c, struct buf *out)
 	buf_z(out, "\r\n");
 }
 
-static void send_request(struct content *c, int fd)
-{
-	autobuf struct buf head = BUF_INIT(HEAD_MAX);
-
-	put_head(c, &head);
-	c->call = http_call_new(c->front->link.loop, fd, &up_ops, c);
-	if (!c->call || head.bad) {
-		lost(c, 503, "internal", "out of memory");
-		return;
-	}
-	stream_share(http_call_stream(c->call), &c->v->share);
-	http_share(c->rq, &c->v->share);
-	http_call_head(c->call, buf_view(&head), str_is(c->rq->method, "HEAD"), false);
-	c->head_sent = true;
-	if (c->body_ended)
-		finish_body(c);
-	http_body_want(c->rq, true);
-}
-
-/* --- down --------------------------------------------------------------------------------------------------- */
-
-static void slow_down(struct content *c)
-{
-	if (c->call && http_queued(c->rq) > STREAM_HIGH)
-		http_call_read(c->call, false);
-}
-
-static void on_drain(struct http_req *rq)
-{
-	struct content *c = rq->user;
-
-	if (c->call)
-		http_call_read(c->call, true);
-}
-
-static void on_answer(void *user, const struct http_answer *a)
+static int put_answer(void *user, const struct http_answer *a, struct buf *out)
 {
 	static const char *const passed[] = { "content-type", "content-disposition", "content-encoding",
 		"content-range", "accept-ranges", "last-modified", "vary" };
 	struct content *c = user;
-	autobuf struct buf lines = BUF_INIT(HEAD_MAX);
 
-	c->answered = true;
 	c->status = a->status;
 	for (size_t i = 0; i < ARRAY_LEN(passed); i++) {
 		struct str value = http_header_get(&a->headers, passed[i]);
 
 		if (value.p)
-			buf_fmt(&lines, "%s: %.*s\r\n", passed[i], (int)value.n, value.p);
+			buf_fmt(out, "%s: %.*s\r\n", passed[i], (int)value.n, value.p);
 	}
-	buf_fmt(&lines, CORS_API_HEADERS "X-Request-Id: %s\r\n", c->id);
-	if (a->upgrade || lines.bad) {
-		lost(c, 502, "internal", "the volume's server does not make sense");
-		return;
-	}
-	http_begin(c->rq, a->status, NULL, buf_cstr(&lines), a->content_length);
-	slow_down(c);
+	buf_fmt(out, CORS_API_HEADERS "X-Request-Id: %s\r\n", c->id);
+	return 0;
 }
 
-static void on_data(void *user, struct str data)
+static bool reconnect(void *user)
 {
 	struct content *c = user;
 
-	c->down += data.n;
-	http_write(c->rq, data);
-	slow_down(c);
-}
-
-static void on_end(void *user)
-{
-	struct content *c = user;
-	bool reusable = false;
-	int fd = -1;
-
-	if (c->body_ended)
-		fd = http_call_done(take_ptr(&c->call), &reusable);
 	drop_up(c);
-	if (fd >= 0 && reusable && !c->v->gone)
+	connect_up(c);
+	return true;
+}
+
+static void on_end(void *user, int fd)
+{
+	struct content *c = user;
+
+	drop_up(c);
+	if (fd >= 0 && !c->v->gone)
 		upstream_put(&c->v->idle, fd, loop_now_ms(c->front->link.loop));
 	else
 		fd_close(fd);
-	http_end(c->rq);
 }
 
-static void on_up_error(void *user, int no)
-{
-	struct content *c = user;
-
-	(void)no;
-	if (c->reused && !c->answered && !c->body_sent) { /* an idle one that was ending */
-		drop_up(c);
-		http_body_want(c->rq, false);
-		connect_up(c);
-		return;
-	}
-	lost(c, 502, "internal", "the volume's server is gone");
-}
-
-static const struct http_call_ops up_ops = {
-	.on_answer = on_answer,
-	.on_data = on_data,
+static const struct pump_ops pump_ops = {
+	.put_request = put_request,
+	.put_answer = put_answer,
+	.reconnect = reconnect,
 	.on_end = on_end,
-	.on_drain = on_up_drain,
-	.on_error = on_up_error,
+	.on_lost = on_lost,
+	.splice = true,
 };
 
 /* --- connecting --------------------------------------------------------------------------------------------- */
@@ -281,7 +187,7 @@ static void try_later(struct content *c)
 	if (!c->retry)
 		c->retry = timer_new(c->front->link.loop, on_retry, c);
 	if (!c->retry || ++c->tries > TRIES_MAX)
-		lost(c, 503, "busy", "too many volumes are in use, try again later");
+		give_up(c, 503, "busy", "too many volumes are in use, try again later");
 	else
 		timer_arm(c->retry, RETRY_MS);
 }
@@ -292,7 +198,7 @@ static void on_connected(void *user, const struct warden_reply *re)
 
 	c->connecting = NULL;
 	if (re->no == 0) {
-		send_request(c, re->fd);
+		pump_send(&c->pump, re->fd, false);
 		return;
 	}
 	c->counted = false;
@@ -302,14 +208,14 @@ static void on_connected(void *user, const struct warden_reply *re)
 		return;
 	}
 	log_warn("cannot serve a volume", "request=%s volume=%s err=%s", c->id, c->v->id, re->text);
-	lost(c, re->no == ENOENT ? 404 : 503, re->no == ENOENT ? "volume_not_found" : "internal",
+	give_up(c, re->no == ENOENT ? 404 : 503, re->no == ENOENT ? "volume_not_found" : "internal",
 	    "the volume cannot be served");
 }
 
 static void connect_up(struct content *c)
 {
 	struct front *f = c->front;
-	int fd = c->reused ? -1 : upstream_take(&c->v->idle);
+	int fd = c->pump.reused ? -1 : upstream_take(&c->v->idle);
 	struct msg_name m = { 0 };
 
 	if (fd < 0 && volumes_conns(f) >= CONNS_MAX) {
@@ -319,9 +225,8 @@ static void connect_up(struct content *c)
 	}
 	f->sandbox.volume_calls++;
 	c->counted = true;
-	c->reused = fd >= 0;
 	if (fd >= 0) {
-		send_request(c, fd);
+		pump_send(&c->pump, fd, true);
 		return;
 	}
 	memcpy(m.name, c->v->id, sizeof m.name);
@@ -331,13 +236,42 @@ static void connect_up(struct content *c)
 
 /* --- a request ---------------------------------------------------------------------------------------------- */
 
+static void on_body(struct http_req *rq, struct str data)
+{
+	struct content *c = rq->user;
+
+	pump_body(&c->pump, data);
+}
+
+static void on_body_moved(struct http_req *rq, size_t n)
+{
+	struct content *c = rq->user;
+
+	pump_body_moved(&c->pump, n);
+}
+
+static void on_body_end(struct http_req *rq)
+{
+	struct content *c = rq->user;
+
+	pump_body_end(&c->pump);
+}
+
+static void on_drain(struct http_req *rq)
+{
+	struct content *c = rq->user;
+
+	pump_drain(&c->pump);
+}
+
 static void on_close(struct http_req *rq, bool is_lost)
 {
 	struct content *c = rq->user;
 
 	log_info("volume content", "request=%s volume=%s method=%s status=%d ms=%.1f up=%llu down=%llu%s", c->id,
 	    c->v ? c->v->id : "none", c->method, c->status, (double)(clock_mono_us() - c->began_us) / 1000,
-	    (unsigned long long)c->up, (unsigned long long)c->down, is_lost ? " lost=1" : "");
+	    (unsigned long long)c->pump.up, (unsigned long long)c->pump.down, is_lost ? " lost=1" : "");
+	pump_done(&c->pump, is_lost);
 	drop_up(c);
 	links_request_over(&c->front->link);
 	volume_unref(c->v);
@@ -345,6 +279,7 @@ static void on_close(struct http_req *rq, bool is_lost)
 }
 
 static const struct http_req_ops down_ops = { .on_body = on_body,
+	.on_body_moved = on_body_moved,
 	.on_body_end = on_body_end,
 	.on_drain = on_drain,
 	.on_close = on_close };
@@ -361,11 +296,11 @@ static struct volume *check(struct content *c)
 	const struct team *t = v ? keyring_team(c->front->account.keyring, str_of(v->team)) : NULL;
 
 	if (!str_ieq(scheme, STR_LIT("bearer")) || !bearer.p)
-		lost(c, 401, "unauthenticated", "no volume token: send it in the header Authorization, as Bearer");
+		give_up(c, 401, "unauthenticated", "no volume token: send it in the header Authorization, as Bearer");
 	else if (!v || !secret_eq(str_trim(bearer), str_of(v->token))) /* nobody learns which volumes there are */
-		lost(c, 401, "unauthenticated", "the token is not that of this volume");
+		give_up(c, 401, "unauthenticated", "the token is not that of this volume");
 	else if (!t || t->blocked)
-		lost(c, 403, "forbidden", "team is blocked");
+		give_up(c, 403, "forbidden", "team is blocked");
 	else
 		return v;
 	return NULL;
@@ -393,6 +328,6 @@ void volume_content_begin(struct front *f, struct http_req *rq)
 	if (!v)
 		return;
 	c->v = volume_ref(v);
-	http_body_want(rq, false); /* until there is somebody to send it to */
+	pump_init(&c->pump, f->link.loop, rq, &v->share, &pump_ops, c);
 	connect_up(c);
 }
