@@ -3,9 +3,6 @@
  * key: it acts for the caller by calling us back, with the caller's rights and no others. Bodies and answers stream
  * both ways; when the client goes, so does the connection, and atoll-agent gives up what it was doing for it. */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/fd.h"
@@ -22,19 +19,15 @@
 #include "front/util/cors.h"
 #include "front/util/mem.h"
 #include "http/call.h"
+#include "http/pump.h"
 #include "http/server.h"
 #include "http/url.h"
-#include "loop/stream.h"
 
-#define HEAD_MAX (HTTP_HEAD_MAX + 4096)
 #define MCP_HEADERS "Access-Control-Expose-Headers: Mcp-Session-Id, MCP-Protocol-Version, X-Request-Id, Retry-After\r\n"
 
 struct pass { /* r->work */
 	struct req *r;
-	struct http_call *call; /* NULL: over */
-	size_t up;              /* bytes of the body so far */
-	bool chunked;
-	bool reused, body_sent, body_ended, answered;
+	struct pump pump;
 };
 
 static int begin_call(struct pass *p, bool fresh);
@@ -48,152 +41,77 @@ static void unavailable(struct req *r)
 	    "Retry-After: 1\r\n");
 }
 
-/* The way there is broken. */
-static void lost(struct pass *p)
+static void on_lost(void *user, int no, bool cut)
 {
-	http_call_free(take_ptr(&p->call));
-	if (!p->r->http)
-		return;
-	if (http_started(p->r->http))
-		http_abort(p->r->http);
-	else
+	struct pass *p = user;
+
+	log_warn("lost the connection to atoll-agent", "request=%s errno=%d", p->r->id, no);
+	if (!cut)
 		unavailable(p->r);
 }
 
-/* --- up ------------------------------------------------------------------------------------------------------ */
+/* --- the client's request --- */
 
 void api_agent_data(struct req *r, struct str data)
 {
 	struct pass *p = r->work;
-	char size[24];
 
-	if (!p || !p->call)
+	if (!p)
 		return;
-	p->up += data.n;
-	if (p->up > r->route->body_max) {
-		http_call_free(take_ptr(&p->call));
+	if (p->pump.up + data.n > r->route->body_max) {
+		pump_drop(&p->pump);
 		http_close_after(r->http);
 		reply_error(r, 413, "request body is larger than %zu bytes", r->route->body_max);
 		return;
 	}
-	p->body_sent = true;
-	if (p->chunked) {
-		int n = snprintf(size, sizeof size, "%zx\r\n", data.n);
-
-		http_call_writev(p->call, (struct str[]) { { size, (size_t)n }, data, STR_LIT("\r\n") }, 3);
-	} else {
-		http_call_write(p->call, data);
-	}
-	if (http_call_queued(p->call) > STREAM_HIGH)
-		http_body_want(r->http, false);
+	pump_body(&p->pump, data);
 }
 
 void api_agent_end(struct req *r)
 {
 	struct pass *p = r->work;
 
-	if (!p)
-		return;
-	p->body_ended = true;
-	if (p->call && p->chunked)
-		http_call_write(p->call, STR_LIT("0\r\n\r\n"));
-}
-
-static void on_up_drain(void *user)
-{
-	struct pass *p = user;
-
-	if (p->r->http)
-		http_body_want(p->r->http, true);
-}
-
-/* --- down ---------------------------------------------------------------------------------------------------- */
-
-static void slow_down(struct pass *p)
-{
-	if (p->call && p->r->http && http_queued(p->r->http) > STREAM_HIGH)
-		http_call_read(p->call, false);
+	if (p)
+		pump_body_end(&p->pump);
 }
 
 void api_agent_drain(struct req *r)
 {
 	struct pass *p = r->work;
 
-	if (p && p->call)
-		http_call_read(p->call, true);
+	if (p)
+		pump_drain(&p->pump);
 }
 
-static void on_answer(void *user, const struct http_answer *a)
+/* --- what the pump asks --- */
+
+static int put_answer(void *user, const struct http_answer *a, struct buf *out)
 {
 	struct pass *p = user;
 	struct req *r = p->r;
-	autobuf struct buf lines = BUF_INIT(HEAD_MAX);
 
-	p->answered = true;
-	if (a->upgrade || r->status || !r->http) { /* nobody asked for it, or it comes too late */
-		lost(p);
-		return;
-	}
-	buf_z(&lines, "Access-Control-Allow-Origin: *\r\n" MCP_HEADERS);
-	buf_fmt(&lines, "X-Request-Id: %s\r\n", r->id);
-	proxy_put_answer(&lines, a, 0);
-	if (lines.bad) {
-		lost(p);
-		return;
-	}
-	r->status = a->status;
-	http_begin(r->http, a->status, NULL, buf_cstr(&lines), a->content_length);
-	slow_down(p);
+	if (r->status)
+		return -EPROTO; /* it comes too late */
+	buf_z(out, "Access-Control-Allow-Origin: *\r\n" MCP_HEADERS);
+	buf_fmt(out, "X-Request-Id: %s\r\n", r->id);
+	proxy_put_answer(out, a, 0);
+	if (!out->bad)
+		r->status = a->status;
+	return 0;
 }
 
-static void on_answer_data(void *user, struct str data)
+static bool reconnect(void *user)
+{
+	return begin_call(user, true) == 0;
+}
+
+static void on_end(void *user, int fd)
 {
 	struct pass *p = user;
 
-	if (p->r->http)
-		http_write(p->r->http, data);
-	slow_down(p);
-}
-
-static void on_answer_end(void *user)
-{
-	struct pass *p = user;
-	bool reusable = false;
-	int fd = -1;
-
-	if (p->body_ended)
-		fd = http_call_done(take_ptr(&p->call), &reusable);
-	else
-		http_call_free(take_ptr(&p->call));
 	if (fd >= 0)
 		agent_link_put(p->r->front->link.agent, fd);
-	if (p->r->http)
-		http_end(p->r->http);
 }
-
-static void on_error(void *user, int no)
-{
-	struct pass *p = user;
-
-	/* An idle connection that was closed in this very moment: nothing of the request was done. */
-	if (p->reused && !p->answered && !p->body_sent && p->r->http) {
-		http_call_free(take_ptr(&p->call));
-		if (begin_call(p, true) == 0)
-			return;
-	}
-	log_warn("lost the connection to atoll-agent", "request=%s errno=%d", p->r->id, no);
-	lost(p);
-}
-
-static const struct http_call_ops call_ops = {
-	.on_answer = on_answer,
-	.on_data = on_answer_data,
-	.on_end = on_answer_end,
-	.on_drain = on_up_drain,
-	.on_error = on_error,
-};
-
-/* --- begin and end ------------------------------------------------------------------------------------------- */
 
 /* What was for us does not go on as it came: whose request it is we say ourselves, in lines that no client can put
  * in. */
@@ -209,8 +127,9 @@ static bool is_ours(struct str name)
 	return name.n >= 8 && str_ieq((struct str) { name.p, 8 }, STR_LIT("x-atoll-"));
 }
 
-static void put_head(struct buf *out, const struct req *r)
+static void put_request(void *user, struct buf *out)
 {
+	const struct req *r = ((struct pass *)user)->r;
 	const struct http_req *rq = r->http;
 	struct str key = auth_presented_key(rq);
 
@@ -241,24 +160,26 @@ static void put_head(struct buf *out, const struct req *r)
 	buf_z(out, "\r\n");
 }
 
+static const struct pump_ops pump_ops = {
+	.put_request = put_request,
+	.put_answer = put_answer,
+	.reconnect = reconnect,
+	.on_end = on_end,
+	.on_lost = on_lost,
+};
+
 static int begin_call(struct pass *p, bool fresh)
 {
-	struct front *f = p->r->front;
-	autobuf struct buf head = BUF_INIT(HEAD_MAX);
-	int fd = agent_link_connect(f->link.agent, fresh, &p->reused);
+	bool reused = false;
+	int fd = agent_link_connect(p->r->front->link.agent, fresh, &reused);
 
 	if (fd < 0)
 		return fd;
-	put_head(&head, p->r);
-	p->call = http_call_new(f->link.loop, fd, &call_ops, p);
-	if (!p->call || head.bad)
-		return -ENOMEM;
-	http_call_head(p->call, buf_view(&head), str_is(p->r->http->method, "HEAD"), false);
-	explicit_bzero(head.p, head.n);
-	if (p->body_ended && p->chunked)
-		http_call_write(p->call, STR_LIT("0\r\n\r\n"));
+	pump_send(&p->pump, fd, reused);
 	return 0;
 }
+
+/* --- begin and end --- */
 
 /* A page that some browser has open may name our address as its own (DNS rebinding), and then speak for whoever sits
  * there. */
@@ -294,11 +215,11 @@ int api_agent_begin(struct req *r)
 	struct pass *p = must_alloc(sizeof *p);
 
 	p->r = r;
-	p->chunked = r->http->content_length < 0;
+	pump_init(&p->pump, f->link.loop, r->http, NULL, &pump_ops, p);
 	r->work = p;
 	f->api.agent_calls++;
 	if (begin_call(p, false) < 0) {
-		lost(p);
+		unavailable(r);
 		return -ENOTCONN;
 	}
 	return 0;
@@ -310,6 +231,6 @@ void api_agent_over(struct req *r)
 
 	if (!p)
 		return;
-	http_call_free(take_ptr(&p->call));
+	pump_done(&p->pump, false);
 	r->front->api.agent_calls--;
 }
