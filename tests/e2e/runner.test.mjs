@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { api, server } from '../lib/client.mjs'
 import { alive, leftovers, slotOwner, startTimeOf, until } from '../lib/host.mjs'
 import { reap } from '../lib/ledger.mjs'
+import { waitForSlots } from '../lib/slots.mjs'
 
 const LIB = fileURLToPath(new URL('../lib', import.meta.url))
 
@@ -68,6 +69,24 @@ test('sandboxes of a server that was killed, too, are ended', () => withLedger(a
 	assert.equal((await reap(dir)).length, 1)
 	await gone(own)
 }))
+
+test('who waits for instance slots says who holds them', async () => {
+	const said = []
+	assert.equal(await waitForSlots(1, () => assert.fail('there are free ones')), true)
+	assert.equal(await waitForSlots(17, (text) => said.push(text), () => said.length > 0), false)	// more than there are
+	assert.match(said.join(), new RegExp(`slot ${server.slot}: ${server.stateDir}, pid ${server.pid} `))
+	assert.equal(said.length, 1)
+})
+
+test('no test waits for a while, unless a comment says why time itself is tested', () => {
+	const root = path.dirname(LIB)
+	const files = fs.readdirSync(root, { recursive: true }).filter((file) => file.endsWith('.mjs') && !file.startsWith('lib/'))
+	const waits = /\bawait sleep\(|\breturn sleep\(|^\s*await new Promise\(\(\w+\) => setTimeout\(/
+	const bare = files.flatMap((file) => fs.readFileSync(path.join(root, file), 'utf8').split('\n')
+		.map((line, i) => [`${file}:${i + 1}: ${line.trim()}`, line]).filter(([, line]) => waits.test(line) && !/\/\/ |\/\* /.test(line)))
+		.filter(([where]) => !where.startsWith('compat/programs/'))	// programs of others, in miniature: they poll
+	assert.deepEqual(bare.map(([where]) => where), [])
+})
 
 test('a process that has the pid of a server, and is another, is left alone', () => withLedger(async (dir) => {
 	const other = spawn('sleep', ['1000'])

@@ -6,6 +6,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { execFileSync, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { built } from '../ckpt/drive.mjs'
 import { isFirst, queues } from './lanes.mjs'
 import { newRun, reap, reapDeadRuns, recordFile } from './ledger.mjs'
 import { installClients } from './npm.mjs'
@@ -19,6 +20,7 @@ const TESTS = path.dirname(HERE)
 const SUITES = ['smoke', 'docs', 'e2e', 'escape', 'compat', 'ckpt', 'torture', 'soak']
 const FILE_MS = (process.env.ATOLL_LONG ? 600 : process.argv.includes('--asan') ? 30 : 15) * 60 * 1000	// for hangs alone: the longest takes 3 minutes on a busy machine
 const FILE_SLOTS = 3	// instance slots that are free when a file begins: most start one or two servers
+const LANE_SLOTS = 6	// ... and when a lane does: lanes of several runs must not take all that their files need
 const PROGRAMS = ['src/cli/atoll', 'src/warden/atolld', 'src/front/atoll-front', 'src/init/atoll-init', 'src/egress/atoll-egress', 'src/agent/atoll-agent', 'src/refusals/atoll-refusals', 'src/webhooks/atoll-webhooks']
 
 function usage(text) {
@@ -28,7 +30,7 @@ function usage(text) {
 
 // Files wait more than they compute, so there are more lanes than processors; a lane wants two gigabytes of memory.
 function defaultJobs() {
-	return Math.max(1, Math.min(os.availableParallelism() + 2, Math.floor(os.totalmem() / 2 ** 31), 9))
+	return Math.max(1, Math.min(os.availableParallelism() + 2, Math.floor(os.totalmem() / 2 ** 31), 6))
 }
 
 function options(argv) {
@@ -142,14 +144,14 @@ function reasonOf({ why }) {
 }
 
 // What was not tested is told last, as nobody reads it in the middle; that CRIU is missing most of all, as so much hangs on it.
-function tellSkips(skips) {
+function tellSkips(skips, noCriu) {
 	const rows = [...skips].sort((a, b) => b[1] - a[1]), without = rows.filter(([why]) => /CRIU/.test(why))
 	if (rows.length > 0)
 		console.log(`skipped, by reason:\n${rows.map(([why, n]) => `${String(n).padStart(6)}  ${why}`).join('\n')}`)
-	if (without.length === 0)
+	if (without.length === 0 && !noCriu)
 		return
 	const count = without.reduce((sum, [, n]) => sum + n, 0), bar = '!'.repeat(100)
-	console.log(`${bar}\n!!! CRIU IS MISSING ON THIS MACHINE: ${count} TESTS WERE SKIPPED FOR IT.\n` +
+	console.log(`${bar}\n!!! CRIU IS MISSING ON THIS MACHINE: ${count} TESTS WERE SKIPPED FOR IT.\n!!! ${noCriu ?? without[0][0]}\n` +
 		`!!! Pauses to disk, snapshots with memory, forks and restores are NOT tested. \`make template\` says why.\n${bar}`)
 }
 
@@ -187,7 +189,7 @@ async function main() {
 		console.log(`\n${times.table().join('\n')}\n`)
 	if (times.rows.length > 0)
 		writeTimes(times, path.join(opt.buildDir, 'test-times.json'), uid, gid)
-	tellSkips(skips)
+	tellSkips(skips, why ? null : built('tools').why)
 	if (escapes.tried)
 		console.log(`escape suite: attempts: ${escapes.tried}, succeeded: ${escapes.won}`)
 	console.log(`${sum.pass} passed, ${sum.fail} failed, ${sum.skip} skipped`)
@@ -237,10 +239,13 @@ function envOf(run, server) {
 	return env
 }
 
-async function startServer(run, label) {
+async function startServer(run, label, over) {
 	const server = newServer(run.opt.buildDir), began = Date.now()
 	try {
-		await waitForSlots(FILE_SLOTS, console.log)
+		if (!await waitForSlots(LANE_SLOTS, console.log, over)) {
+			server.discard()
+			return null
+		}
 		await server.start()
 	} catch (err) {
 		run.note(`${label} starts`, [{ name: `${label} starts`, outcome: 'fail', why: err.message }, ...run.reports.fresh()], Date.now() - began)
@@ -264,7 +269,11 @@ async function stopServer(run, server, label) {
 async function turn(run, lane, file, env) {
 	if (run.noClients && usesClients(file))
 		return run.note(file, [{ name: file, outcome: 'skip', why: run.noClients }], 0)
-	await waitForSlots(FILE_SLOTS, console.log)
+	try {
+		await waitForSlots(FILE_SLOTS, console.log)
+	} catch (err) {
+		return run.note(file, [{ name: file, outcome: 'fail', why: `not run: ${err.message}` }], 0)
+	}
 	const unlock = isFirst(file) ? await lockMachine() : () => {}
 	const began = Date.now(), before = cpuOfServer(lane.server)
 	const { cases, cpu } = await runFile(file, env, lane)
@@ -275,16 +284,16 @@ async function turn(run, lane, file, env) {
 	return run.note(file, [...cases, ...run.reports.fresh()], Date.now() - began)
 }
 
-async function startLane(run, number, label) {
+function newLane(run, number, label) {
 	const lane = { number, label, dir: path.join(run.tmp, `lane${number}`), server: null }
 	fs.mkdirSync(lane.dir)
 	run.lanes.push(lane)
-	lane.server = await startServer(run, label)
 	return lane
 }
 
-// next() gives the file whose turn it is, or undefined.
-async function runLane(run, lane, next) {
+// next() gives the file whose turn it is, or undefined; over() tells whether there is none left.
+async function runLane(run, lane, next, over) {
+	lane.server ??= await startServer(run, lane.label, over)
 	if (!lane.server)
 		return
 	const env = envOf(run, lane.server)
@@ -306,10 +315,13 @@ async function runAll(opt, files, npmDir, note, times) {
 	process.once('SIGINT', () => run.stopNow())
 	process.once('SIGTERM', () => run.stopNow())
 	const count = Math.min(opt.jobs, files.length)
-	const lanes = await Promise.all(Array.from({ length: count }, (_, i) => startLane(run, i + 1, count > 1 ? `server ${i + 1}` : 'server')))
-	await Promise.all(lanes.map((lane, i) => runLane(run, lane, () => (i === 0 && first.shift()) || rest.shift())))
-	await Promise.all(lanes.slice(1).map((lane) => stopLane(run, lane)))
-	await runLane(run, lanes[0], () => alone.shift())
+	const lanes = Array.from({ length: count }, (_, i) => newLane(run, i + 1, count > 1 ? `server ${i + 1}` : 'server'))
+	await Promise.all(lanes.map(async (lane, i) => {
+		await runLane(run, lane, () => (i === 0 && first.shift()) || rest.shift(), () => i > 0 && rest.length === 0)
+		if (i > 0)
+			await stopLane(run, lane)
+	}))
+	await runLane(run, lanes[0], () => alone.shift(), () => alone.length === 0)
 	await stopLane(run, lanes[0])
 	for (const file of [...first, ...rest, ...alone])	// no server to run them with
 		note(file, [{ name: file, outcome: 'fail', why: 'not run: no server has started' }], 0)

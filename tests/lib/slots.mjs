@@ -17,13 +17,16 @@ export function tellSlots() {
 
 export const freeSlots = () => SLOTS - slotHolders().length
 
-// Waits until `wanted` slots are free. say() is called once if there is a wait.
-export async function waitForSlots(wanted, say) {
+// Waits until `wanted` slots are free. say() is called once if there is a wait. False if over() is true before that: nobody needs them.
+export async function waitForSlots(wanted, say, over = () => false) {
+	if (over())
+		return false
 	if (freeSlots() >= wanted)
-		return
+		return true
 	say(`waiting for ${wanted} of ${SLOTS} instance slots to be free; they are held by\n${tellSlots().map((line) => `    ${line}`).join('\n')}`)
-	if (!await until(() => freeSlots() >= wanted, WAIT_MS, 500))
+	if (!await until(() => over() || freeSlots() >= wanted, WAIT_MS, 500))
 		throw new Error(`no ${wanted} instance slots became free within ${WAIT_MS / 60000} minutes; they are held by\n${tellSlots().join('\n')}`)
+	return !over()
 }
 
 // Holds the machine's default ports and directories: one test file of all runs at a time. Returns the function that gives it back.
