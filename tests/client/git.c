@@ -155,7 +155,7 @@ static int begin(void **state)
 	/* What git and its children are started with, as any process of the sandbox could see. */
 	do_sh("(while sleep 0.01; do for p in /proc/[0-9]*/cmdline; do tr '\\0' ' ' < $p; echo; done; done 2>/dev/null "
 	      "| grep --line-buffered git | grep --line-buffered -v git_http "
-	      ">> /tmp/argv) > /dev/null 2>&1 & sleep 0.2");
+	      ">> /tmp/argv) > /dev/null 2>&1 & until [ -e /tmp/argv ]; do sleep 0.01; done");
 	free(text);
 	return 0;
 }

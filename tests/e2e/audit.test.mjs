@@ -284,7 +284,7 @@ test('an acknowledged execution has its records whatever is killed when; a torn 
 				if (got?.last === 'end_of_execution')
 					acknowledged.push(text)
 				else if (!got)
-					await sleep(20)
+					await sleep(20)		// there is no front for a moment; the next execution finds out whether there is one
 			}
 		})()
 		const had = acknowledged.length

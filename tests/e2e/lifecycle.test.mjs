@@ -150,7 +150,7 @@ test('pause freezes, connect thaws: processes and files survive', async () => {
 		assert.equal(again.json.code, 409)
 		assert.equal((await info(sbx)).state, 'paused')
 		assert.equal((await envd(sbx, 'GET', '/health')).status, 502, 'a paused sandbox is not running')
-		await sleep(700)
+		await sleep(700)	// time passes while it is frozen
 		const resumed = await call(sbx, 'connect', { timeout: 60 })
 		assert.equal(resumed.status, 201, resumed.text)
 		assert.equal(resumed.json.envdAccessToken, sbx.envdAccessToken)
@@ -171,7 +171,7 @@ test('a sandbox that is busy with the disk is paused all the same', async () => 
 			const paused = await call(sbx, 'pause', {})
 			assert.equal(paused.status, 204, paused.text)
 			assert.equal((await call(sbx, 'connect', { timeout: 60 })).status, 201)
-			await sleep(50)
+			await sleep(50)		// the next pause meets it at another moment of its work
 		}
 		busy.close()
 	})

@@ -4,10 +4,10 @@ import { test, after, before } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import { api, createRaw, envd, killRaw, stream } from '../lib/client.mjs'
 import { newServer } from '../lib/server.mjs'
-import { childrenOf, nameOf, sleep, until } from '../lib/host.mjs'
+import { rows } from '../lib/db.mjs'
+import { childrenOf, nameOf, until } from '../lib/host.mjs'
 
 const { buildDir } = JSON.parse(process.env.ATOLL_TEST_SERVER)
-const SAVED_MS = 6000		// entries are written some seconds after the first new one
 let own, opt
 
 before(async () => {
@@ -18,6 +18,12 @@ after(async () => {
 	const end = await own.stop()
 	assert.deepEqual([end.how, end.clean], [0, true], JSON.stringify(end))
 })
+
+// Entries are written some seconds after the first new one. Until so many ends of processes are on disk.
+async function saved(sbx, ends) {
+	const text = () => Buffer.from(rows(`${own.stateDir}/front/atoll.db`, 'SELECT HEX(bytes) FROM log_pieces WHERE id=? ORDER BY gen, seq', sbx.sandboxID).join(''), 'hex').toString('latin1')
+	assert.ok(await until(() => text().split('process ended').length > ends, 30000, 200), text())
+}
 
 async function run(sbx, command) {
 	const it = await stream(sbx, 'process.Process/Start', { process: { cmd: '/bin/sh', args: ['-c', command] }, stdin: false }, { base: own.url })
@@ -68,13 +74,14 @@ test('a front that is killed takes no log with it, and the next one tells nothin
 	await run(ended, 'true')
 	await killRaw(ended, opt)
 	const before_ = { live: await logOf(sbx), ended: await logOf(ended) }
-	await sleep(SAVED_MS)
+	await saved(sbx, pids.length)
+	await saved(ended, 1)
 	for (let i = 0; i < 2; i++) {
 		await killFront()
 		assert.deepEqual(await logOf(ended), before_.ended)
 		assert.deepEqual(processes(await logOf(sbx)), pids.flatMap((pid) => [`started ${pid}`, `ended ${pid}`]))
 		pids.push(await run(sbx, 'true'))
-		await sleep(SAVED_MS)
+		await saved(sbx, pids.length)
 	}
 	const log = await logOf(sbx)
 	assert.deepEqual(log.slice(0, before_.live.length), before_.live)

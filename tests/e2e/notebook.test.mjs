@@ -10,7 +10,8 @@ import { atoll } from '../lib/cli.mjs'
 import { newServer } from '../lib/server.mjs'
 import { installPython } from '../lib/pip.mjs'
 import { runCode } from '../lib/interp.mjs'
-import { sleep, until } from '../lib/host.mjs'
+import { rows } from '../lib/db.mjs'
+import { until } from '../lib/host.mjs'
 
 const { buildDir } = JSON.parse(process.env.ATOLL_TEST_SERVER)
 let own, opt, venv, missing	// why Jupyter's tools are not here, or null
@@ -145,7 +146,8 @@ test('it is bounded, its team\'s alone, survives a restart of the front, and goe
 	const team = (await api('POST', '/admin/teams', { name: 'nb' }, opt)).json
 	const key = (await api('POST', `/admin/teams/${team.teamID ?? team.id}/api-keys`, { name: 'k' }, opt)).json.key
 	assert.equal((await notebook(sbx.sandboxID, '', { key })).status, 404)
-	await sleep(600)
+	const cells = () => rows(path.join(own.stateDir, 'front/notebooks.db'), 'SELECT COUNT(*) FROM cells WHERE sandbox=?', sbx.sandboxID)[0][0]
+	assert.ok(await until(() => cells() === 5), `${cells()} of 5 are on disk`)
 	await own.stop({ remove: false })
 	await own.start()
 	assert.equal((await notebook(sbx.sandboxID)).status, 200)

@@ -3,7 +3,7 @@
 import { test, after, before } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
-import { api, createRaw, envd, killRaw, request, rpc, server, start } from '../lib/client.mjs'
+import { api, createRaw, envd, killRaw, outputOf, request, rpc, server, start } from '../lib/client.mjs'
 import { until } from '../lib/host.mjs'
 import { runCode } from '../lib/interp.mjs'
 
@@ -14,7 +14,6 @@ before(async () => {
 })
 after(() => killRaw(sbx))
 
-const pause = (ms) => new Promise((done) => setTimeout(done, ms))
 const logText = () => fs.readFileSync(server.log, 'utf8').replace(/[^\n]*$/, '')	// without a line that is just being written
 const logLines = () => logText().split('\n').filter((l) => l.startsWith('{')).map((l) => JSON.parse(l))
 const linesOf = (id) => logLines().filter((l) => (l.kv ?? '').split(' ').includes(`request=${id}`))
@@ -209,8 +208,10 @@ x = bytearray(150 << 20)
 for i in range(0, len(x), 4096): x[i] = 1
 while time.process_time() < 4: pass
 print(time.process_time(), flush=True)
-time.sleep(11)"`)
-		await got.ended
+time.sleep(1000)"`)
+		assert.ok(await until(() => outputOf(got.events), 60000), 'it does not compute')
+		const done = Date.now()
+		assert.ok(await until(async () => Date.parse((await points()).at(-1).timestamp) > done, 20000, 300), 'no sample of all of it')
 		const all = await points(), from = all.findIndex((p) => p.timestamp === idle.timestamp)
 		const cpu = all.slice(from + 1).reduce((sum, p, i) => sum + p.cpuUsedPct / 100 * p.cpuCount * (new Date(p.timestamp) - new Date(all[from + i].timestamp)) / 1000, 0)
 		const mem = Math.max(...all.slice(from).map((p) => p.memUsed)) - idle.memUsed
@@ -254,7 +255,7 @@ test('following a log finds what is new, once', async () => {
 	const logs = `/v2/sandboxes/${sbx.sandboxID}/logs?direction=forward`
 	const all = (await api('GET', logs)).json.logs
 	const cursor = Date.parse(all.at(-1).timestamp) + 1
-	await pause(5)
+	assert.ok(await until(() => Date.now() > cursor, 1000, 1))
 	await envd(sbx, 'GET', '/files?path=/etc/hostname')
 	const fresh = (await api('GET', `${logs}&cursor=${cursor}`)).json.logs
 	assert.deepEqual(fresh.map((l) => l.message), ['GET /files'])
@@ -272,17 +273,16 @@ test('last activity moves with use, not with a look', async () => {
 	const one = await createRaw({ timeout: 60 })
 	const at = async () => Date.parse((await api('GET', `/sandboxes/${one.sandboxID}`)).json.lastActivityAt)
 	const first = await at()
-	await pause(50)
+	assert.ok(await until(() => Date.now() > first + 50))	// a change would show
 	await envd(one, 'GET', '/health')
 	assert.equal(await at(), first)
 	const run = await start(one, 'sleep 1')
-	await pause(300)
+	assert.ok(await until(async () => await at() > first + 200, 900, 20), 'what runs is use')
 	const during = await at()
-	assert.ok(during > first + 200)
 	await run.ended
-	await pause(100)
+	assert.ok(await until(async () => Date.now() - await at() >= 50, 5000, 20), 'use goes on after the end')
 	const end = await at()
-	assert.ok(end >= during && Date.now() - end >= 50)
+	assert.ok(end >= during)
 	const listed = (await api('GET', '/v2/sandboxes')).json.find((s) => s.sandboxID === one.sandboxID)
 	assert.equal(Date.parse(listed.lastActivityAt), end)
 	await killRaw(one)

@@ -313,7 +313,7 @@ test('connections to its ports that are open when it is paused are cut, on both 
 		const open = [openTo(own, sbx, 'GET /down'), openTo(own, sbx, 'GET /silent'), openTo(own, sbx, 'GET /upgraded'), openTo(own, sbx, 'POST /up', 16 << 20)]
 		await Promise.all(open.map((o) => o.begun))
 		assert.ok(await until(async () => (await get('/begun')) === `${pid} /down /silent /up /upgraded`, 20000, 50), await get('/begun'))
-		await sleep(300)			// until what nobody reads is stuck
+		await sleep(300)			// what nobody reads fills up: nobody can see from outside when it is stuck
 		assert.equal((await at.pause(sbx)).status, 204)
 		open.forEach((o) => o.resume())
 		assert.ok(await until(() => open.every((o) => o.cut), 10000, 50), JSON.stringify(open))
@@ -408,7 +408,7 @@ test('killed while it is being paused, resumed or written to disk: gone, and not
 		for (const ms of [0, 2, 10, 40, 150, 400]) {
 			const { sbx } = await prepare(at)
 			const pausing = at.pause(sbx)
-			await sleep(ms)
+			await sleep(ms)		// it is killed at one moment of the pause or another
 			assert.equal((await at.kill(sbx)).status, 204)
 			assert.ok([204, 404, 503].includes((await pausing).status))
 			assert.equal((await api('GET', `/sandboxes/${sbx.sandboxID}`, undefined, { base: own.url, key: own.key })).status, 404)
@@ -417,7 +417,7 @@ test('killed while it is being paused, resumed or written to disk: gone, and not
 			const { sbx } = await prepare(at)
 			assert.equal((await at.pause(sbx, { memory: false })).status, 204)
 			const resuming = at.connect(sbx)
-			await sleep(ms)
+			await sleep(ms)		// ... and of the resume
 			assert.equal((await at.kill(sbx)).status, 204)
 			assert.ok([201, 404].includes((await resuming).status))
 		}
@@ -478,7 +478,7 @@ test('atoll-ckpt is killed: there is another one at once, and what it worked on 
 			const { inner } = helpersOf(own)
 			assert.ok(inner, 'there is no atoll-ckpt')
 			const forking = fork()
-			await sleep(20 * i)
+			await sleep(20 * i)	// at one moment of the fork or another
 			process.kill(inner, 'SIGKILL')
 			const res = await forking
 			assert.ok([201, 503].includes(res.status), res.text)

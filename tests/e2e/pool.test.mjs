@@ -6,6 +6,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { api, createRaw, envd, killRaw, request, routeHeaders, shell, stream } from '../lib/client.mjs'
 import { childrenOf, nameOf, processesOf, until } from '../lib/host.mjs'
+import { Clock, MINUTE, serverWithClock } from '../lib/clock.mjs'
 import { newServer } from '../lib/server.mjs'
 
 const WAIT_MS = process.env.ATOLL_TEST_ASAN ? 120000 : 60000
@@ -70,8 +71,9 @@ function inits(own) {
 
 const records = (own) => fs.readdirSync(path.join(own.runDir, 'sandboxes')).filter((name) => key20.test(name))
 
-async function withServer(config, use) {
-	const own = await newServer(buildDir, { warm_pool_size: 2, ...config }).start()
+async function withServer(config, use, clock) {
+	const all = { warm_pool_size: 2, ...config }
+	const own = await (clock ? serverWithClock(buildDir, clock, all) : newServer(buildDir, all)).start()
 	let failed
 	try {
 		await use(own, via(own))
@@ -243,6 +245,7 @@ test('members are in no list, in no count of a team and under no quota; their id
 })
 
 test('a burst makes the pool grow, quiet makes it shrink again', async () => {
+	const clock = new Clock()
 	await withServer({ warm_pool_size: 1, warm_pool_max: 6 }, async (own, at) => {
 		await at.full('base', 1)
 		const all = await Promise.all(Array.from({ length: 9 }, () => at.create()))
@@ -252,11 +255,13 @@ test('a burst makes the pool grow, quiet makes it shrink again', async () => {
 			assert.equal(await at.run(sbx, 'echo $E2B_SANDBOX_ID'), `${sbx.sandboxID}\n`)
 		assert.ok(await until(async () => (await at.pool('base')).ready > 1, WAIT_MS, 50), 'it does not grow')
 		await Promise.all(all.map(at.kill))
+		assert.ok((await at.pool('base')).target > 1, 'the burst is forgotten at once')
+		clock.pass(MINUTE)
 		await at.full('base', 1)
 		assert.equal((await at.pool('base')).target, 1)
 		assert.ok(await until(() => records(own).length === 2, 10000), `${records(own).length} sandboxes are left`)	/* the other template's one */
 		assert.equal((await at.pool(CI)).target, 1)
-	})
+	}, clock).finally(() => clock.remove())
 })
 
 test('a member that dies is replaced; one that dies at the last moment costs its client nothing', async () => {

@@ -144,7 +144,7 @@ async function underLoad(own, at, disturb) {
 	const fails = (err) => {	/* cut off or refused is what a dead daemon looks like; silence is not */
 		if (/no answer/.test(err.message))
 			seen.hung++
-		return sleep(20)
+		return sleep(20)	// the next request finds out whether there is a daemon again
 	}
 	const commands = all.map(async (sbx) => {
 		while (!seen.stop) {
@@ -191,8 +191,9 @@ test('the front can be killed under load: every later request is served', async 
 				const { good, made } = load
 				await until(() => load.good > good + 5 && load.made > made, 30000)
 				assert.ok(load.good > good + 5 && load.made > made, 'nothing goes through any more')
-				process.kill(frontOf(own.pid), 'SIGKILL')
-				await sleep(300)
+				const front = frontOf(own.pid)
+				process.kill(front, 'SIGKILL')
+				assert.ok(await until(() => frontOf(own.pid) && frontOf(own.pid) !== front, 30000), 'no new front')
 			}
 		})
 		assert.ok(seen.good > 20 && seen.made > 4, JSON.stringify(seen))
@@ -214,7 +215,7 @@ test('the warden can be killed under load and started again: every sandbox runs 
 				assert.ok(load.good > good + 5 && load.made > made, 'nothing goes through any more')
 				own.signal('SIGKILL')
 				await own.exited
-				await sleep(200)
+				await sleep(200)	// the time in which clients meet no server
 				await own.start()
 			}
 		})
@@ -236,9 +237,10 @@ test('SIGKILL of the warden loses no sandbox: started again, it finds them', asy
 		const bg = await at.start(sbx, 'while :; do date +%s%N > /tmp/beat; sleep 0.05; done')
 		assert.ok(await until(() => bg.events.length > 0), 'it does not start')
 		const { pid } = bg.events[0].event.start
+		const ends = (await at.api('GET', `/sandboxes/${short.sandboxID}`)).json.endAt
 		own.signal('SIGKILL')
 		await own.exited
-		await sleep(3500)	/* the short one expires while nobody watches */
+		assert.ok(await until(() => Date.now() > Date.parse(ends) + 100))	/* the short one expires while nobody watches */
 		await own.start()
 		at = via(own)
 		const info = await at.api('GET', `/sandboxes/${sbx.sandboxID}`)

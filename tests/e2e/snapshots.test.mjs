@@ -256,13 +256,13 @@ test('what cannot be kept or forked is refused, and nothing happens to it', asyn
 		assert.equal((await at.call('POST', `/sandboxes/${sbx.sandboxID}/connect`, { timeout: 60 })).status, 201)
 		// Requests that come while it is kept wait; a kill does not.
 		const made = at.snapshot(sbx)
-		await sleep(3)
+		await sleep(3)		// it has begun; however far it is, the request is answered
 		assert.equal(await at.sh(sbx, 'echo waited'), 'waited')
 		assert.equal((await made).status, 201)
 		for (const ms of [0, 5, 50]) {
 			const short = await at.create({ templateID: 'base' })
 			const keeping = at.fork(short)
-			await sleep(ms)
+			await sleep(ms)		// it is killed at one moment of the fork or another
 			assert.equal((await at.kill(short)).status, 204)
 			const over = await keeping
 			assert.ok([201, 404, 503].includes(over.status), over.text)

@@ -500,7 +500,7 @@ int main(int argc, char **argv)
 	if (o.cycles > 1)
 		compare("after all cycles, since the first", open_now, after);
 	engine_ns.close(en, true);
-	(void)nanosleep(&(struct timespec) { .tv_nsec = 300000000 }, NULL);
+	(void)nanosleep(&(struct timespec) { .tv_nsec = 300000000 }, NULL); /* as above */
 	count_all(&o, after);
 	compare("after close", before, after);
 	for (int s = 0; s < STAGE_COUNT; s++)

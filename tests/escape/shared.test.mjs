@@ -138,6 +138,7 @@ time.sleep(300)`)
 	await withRaw({}, async () => {})
 })
 
+// The guard looks each second or two. The programs of the next tests live through several of its looks.
 test('a program with filters of its own is left alone', async () => {
 	const got = await runAny(sbx, `python3 -c '
 import ctypes, os, struct, time

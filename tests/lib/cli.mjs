@@ -31,7 +31,7 @@ export async function withId(use, ...args) {
 	}
 }
 
-// Runs it on a terminal. steps: {expect}, {send}, {resize: [rows, cols]}, {signal}, {sleep}, {run: argv}. Tells what was on the screen, how it
+// Runs it on a terminal. steps: {expect}, {send}, {resize: [rows, cols]}, {signal}, {run: argv}. Tells what was on the screen, how it
 // ended, and whether the terminal's modes are as they were before.
 export function onTerminal(args, steps, opt) {
 	return terminal([ATOLL, ...args], steps, opt)

@@ -280,6 +280,8 @@ export function counts(server) {
 	}
 }
 
+// A test waits for a condition: until() below. This is for what is about time itself: something must not happen for a while, or is hit at
+// one moment or another. Each use says which in a comment; tests/e2e/runner holds the tree to it.
 export const sleep = (ms) => new Promise((done) => setTimeout(done, ms))
 
 // Polls until check() returns something truthy; the last value comes back either way.

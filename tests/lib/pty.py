@@ -55,10 +55,6 @@ class Terminal:
             self.child.send_signal(getattr(signal, step["signal"]))
         elif "run" in step:
             subprocess.run(step["run"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
-        elif "sleep" in step:
-            end = time.monotonic() + step["sleep"]
-            while time.monotonic() < end:
-                self.read(0.05)
 
     def end(self):
         limit = time.monotonic() + WAIT

@@ -102,7 +102,7 @@ class Soak {
 			const pause = this.opt.users * 1000 / this.opt.rate * (0.5 + this.rnd.below(1000) / 1000)
 			const spare = pause - (performance.now() - began)
 			if (!growing && spare > 0)
-				await sleep(spare)
+				await sleep(spare)	// so much use per second, and no more
 		}
 	}
 

@@ -61,7 +61,7 @@ export class Acts {
 
 	async pause(player) {
 		if (await this.ask(player, 'pause', {}))
-			await sleep(this.rnd.below(300))
+			await sleep(this.rnd.below(300))	// paused for a while or for a moment
 		await this.ask(player, 'connect', { timeout: 86400 })
 	}
 
@@ -89,7 +89,7 @@ export class Acts {
 		const res = await this.world.call('POST', `/sandboxes/${player.id}/timeout`, { timeout: 1 }).catch((err) => ({ status: 0, text: err.message }))
 		if (res.status !== 204)
 			this.note(`timeout: ${res.status} ${res.text}`)
-		await sleep(1000 + this.rnd.below(500))
+		await sleep(1000 + this.rnd.below(500))	// its timeout passes, and meets the connect or not
 		await this.ask(player, 'connect', { timeout: 86400 })
 	}
 
@@ -136,7 +136,7 @@ export class Acts {
 
 	async killWhilePausing(player) {
 		const pausing = this.world.call('POST', `/sandboxes/${player.id}/pause`, {}).catch(() => null)
-		await sleep(this.rnd.below(60))
+		await sleep(this.rnd.below(60))		// at one moment of the pause or another
 		await this.kill(player)
 		await pausing
 		const made = await this.create()

@@ -92,7 +92,7 @@ export class Player {
 					if (err instanceof Lost)
 						this.broken = err
 				})
-				await sleep(WRITE_MS)
+				await sleep(WRITE_MS)	// records come at this pace
 			}
 		})()
 	}
@@ -134,7 +134,7 @@ export class Player {
 			} catch (err) {
 				if (err instanceof Lost || (tries > TRIES && Date.now() > end))
 					throw err instanceof Lost ? err : new Lost(`${this.id}: ${err.message}`)
-				await sleep(100)
+				await sleep(100)	// a daemon is down: the next try finds out whether it is back
 			}
 		}
 	}

@@ -66,10 +66,10 @@ class Torture {
 	// --- faults ---
 
 	async strike(fault) {
-		await sleep(this.hits.below(HIT_MS))
+		await sleep(this.hits.below(HIT_MS))	// at one moment of the acts or another
 		if (fault === 'full') {
 			this.world.fill()
-			await sleep(100 + this.hits.below(HIT_MS))
+			await sleep(100 + this.hits.below(HIT_MS))	// full for as long
 		} else if (fault === 'poolFull') {
 			await this.hog()
 		} else if (fault !== 'none') {
@@ -83,7 +83,7 @@ class Torture {
 		const hogs = made.filter((res) => res.status === 201).map((res) => res.json)
 		const all = (command) => Promise.all(hogs.map((hog) => shell(hog, command, { base: this.world.server.url })))
 		await all('for m in 1500 400 100 50 20 5; do fallocate -l ${m}M /tmp/hog$m; done')
-		await sleep(100 + this.hits.below(HIT_MS))
+		await sleep(100 + this.hits.below(HIT_MS))	// full for as long
 		await all('rm /tmp/hog*; sync')
 		await Promise.all(hogs.map((hog) => this.world.call('DELETE', `/sandboxes/${hog.sandboxID}`)))
 		await until(() => this.world.poolFree() > ROOM, 60000, 200)
@@ -187,7 +187,7 @@ class Torture {
 				await acts.kill(one)
 		}
 		while (acts.players.size < PLAYERS && !await acts.create())
-			await sleep(200)
+			await sleep(200)	// between tries
 	}
 
 	// --- everything ---

@@ -566,7 +566,7 @@ test('a call is given up when it is cancelled, and when its client goes; the cod
 	const read = async (file) => Number(text((await call('read_file', { path: file, sandbox_id: box })).json)) || 0
 	const stands = async (file) => {
 		const at = await read(file)
-		await sleep(400)
+		await sleep(400)	// eight rounds of the loop, if it ran on
 		return await read(file) === at
 	}
 	const cancelled = post(run(7, loop('/tmp/c1')), headers)

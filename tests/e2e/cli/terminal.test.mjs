@@ -42,7 +42,7 @@ test('a large paste arrives whole', () => {
 })
 
 test('the escape keys leave, the terminal is restored, and the shell is gone', () => {
-	const got = onTerminal(['shell', id], [{ expect: PROMPT }, { send: 'vi() { sleep 1000; }; vi\r' }, { sleep: 0.3 }, { send: '\r~.' }])
+	const got = onTerminal(['shell', id], [{ expect: PROMPT }, { send: 'vi() { echo be""gun; sleep 1000; }; vi\r' }, { expect: 'begun' }, { send: '\r~.' }])
 	assert.deepEqual([got.code, got.ended, got.restored], [1, true, true])
 	assert.ok(!processes().includes('bash -i -l'), processes())
 })
@@ -82,7 +82,7 @@ test('without a terminal, shell and exec -t say so', () => {
 
 test('top shows the sandboxes on a screen of its own, and q leaves it', () => {
 	const got = onTerminal(['top', '--interval', '1'], [
-		{ expect: '\x1b[?1049h' }, { expect: 'CPU%' }, { expect: id }, { resize: [10, 40] }, { sleep: 1.5 }, { send: 'm' },
+		{ expect: '\x1b[?1049h' }, { expect: 'CPU%' }, { expect: id }, { resize: [10, 40] }, { expect: '\x1b[J' }, { expect: '\x1b[J' }, { send: 'm' },	// drawn once more, whole
 		{ expect: 'running' }, { send: 'q' },
 	])
 	assert.deepEqual([got.code, got.ended, got.restored], [0, true, true])

@@ -8,7 +8,6 @@ import { until } from '../../lib/host.mjs'
 
 let sbx
 const py = (code, opt) => runCode(sbx, code, opt)
-const wait = (ms) => new Promise((r) => setTimeout(r, ms))
 const create = async (body = {}) => (await interp(sbx, 'POST', '/contexts', body)).json
 
 before(async () => {
@@ -47,13 +46,14 @@ test('two contexts do not see each other; a restart forgets, and keeps the id', 
 	const after = await py('x', { context_id: a.id })
 	assert.equal(after.error.name, 'NameError')
 	assert.equal(after.count, 1)
-	const busy = await startCode(sbx, 'import time; time.sleep(60)', { context_id: a.id })
-	const queued = py('1', { context_id: a.id })
-	await wait(300)
+	const busy = await startCode(sbx, 'import time; print("begun"); time.sleep(60)', { context_id: a.id })
+	assert.ok(await until(() => busy.events.some((e) => e.type === 'stdout'), 30000), 'it does not begin')
+	const queued = await startCode(sbx, '1', { context_id: a.id })
 	await interp(sbx, 'POST', `/contexts/${a.id}/restart`)
 	assert.equal(await busy.ended, true)
 	assert.equal(busy.events.find((e) => e.type === 'error').name, 'ContextRestarting')
-	assert.equal((await queued).last, 'end_of_execution')
+	assert.equal(await queued.ended, true)
+	assert.equal(queued.events.at(-1)?.type, 'end_of_execution')
 	for (const c of [a, b])
 		await interp(sbx, 'DELETE', `/contexts/${c.id}`)
 })
@@ -128,11 +128,10 @@ test('silence is filled with a keepalive every five seconds', async () => {
 test('a client that goes away interrupts its code and nobody else\'s', async () => {
 	await py('import time; kept = 1')
 	const run = await startCode(sbx, 'while True: time.sleep(0.1)')
-	const queued = startCode(sbx, 'kept = 2')		// goes away before its turn: never runs
-	await wait(200)
-	const waiting = await queued
+	const waiting = await startCode(sbx, 'kept = 2')		// goes away before its turn: never runs
 	waiting.close()
-	await wait(100)
+	for (let i = 0; i < 2; i++)		// what is asked after its end is answered after the end is noticed
+		assert.equal((await interp(sbx, 'GET', '/contexts')).status, 200)
 	run.close()
 	const next = await py('kept')
 	assert.equal(next.text, '1')

@@ -2,7 +2,7 @@
 // JavaScript, TypeScript and bash cells; `base` runs them all.
 import { test, after, before } from '../../lib/case.mjs'
 import assert from 'node:assert/strict'
-import { createRaw, envd, killRaw } from '../../lib/client.mjs'
+import { createRaw, envd, killRaw, shell } from '../../lib/client.mjs'
 import { runCode, startCode } from '../../lib/interp.mjs'
 import { until } from '../../lib/host.mjs'
 
@@ -75,8 +75,8 @@ test('javascript: rich display', async () => {
 
 test('javascript: errors of callbacks do not end the process', async () => {
 	assert.equal((await js('setTimeout(() => { throw new Error("late") }, 5); await new Promise((r) => setTimeout(r, 500))')).error.value, 'late')
-	await js('Promise.reject(new Error("nobody")); setTimeout(() => { throw new Error("later") }, 20); globalThis.kept = 1')
-	await new Promise((r) => setTimeout(r, 100))
+	await js('Promise.reject(new Error("nobody")); setTimeout(() => { require("fs").writeFileSync("/tmp/later", ""); throw new Error("later") }, 20); globalThis.kept = 1')
+	assert.ok(await until(async () => (await shell(sbx, 'test -e /tmp/later')).code === 0), 'the callback is not called')
 	assert.equal((await js('kept')).text, '1')
 })
 

@@ -2,25 +2,29 @@
 // What the kernel counts per user is counted per sandbox: one takes all it can of each, and it ends there; the neighbour still gets some.
 import { test, after, before } from '../../lib/case.mjs'
 import assert from 'node:assert/strict'
-import { createRaw, killRaw, shell, withRaw } from '../../lib/client.mjs'
+import { createRaw, killRaw, outputOf, rpc, shell, start, withRaw } from '../../lib/client.mjs'
+import { until } from '../../lib/host.mjs'
 
 let neighbour
 
 before(async () => { neighbour = await createRaw({ timeout: 600 }) })
 after(() => killRaw(neighbour))
 
-const PY = (code) => `python3 - <<'END'\nimport ctypes, ctypes.util, os, time\nlibc = ctypes.CDLL(None, use_errno=True)\nn = 0\n${code}\nEND`
+const PY = (code) => `exec python3 - <<'END'\nimport ctypes, ctypes.util, os, time\nlibc = ctypes.CDLL(None, use_errno=True)\nn = 0\n${code}\nEND`
 const run = async (sbx, command) => (await shell(sbx, command)).stdout.trim()
 
-// Takes all there is of it, prints how many and the error; a moment later the neighbour takes one.
+// Takes all there is of it, prints how many and the error; while it has them, the neighbour takes one.
 async function hog(take, one, { most, errnos }) {
 	await withRaw({ timeout: 600 }, async (sbx) => {
 		const [n, no] = (await run(sbx, PY(`${take}\nprint(n, ctypes.get_errno())`))).split(' ').map(Number)
 		assert.ok(n > 0 && n <= most, `${n} of at most ${most}`)
 		assert.ok(errnos.includes(no), `errno ${no}`)
-		const held = shell(sbx, PY(`${take}\nprint(n, flush=True)\ntime.sleep(4)`))
+		const held = await start(sbx, PY(`${take}\nprint(n, flush=True)\ntime.sleep(1000)`))
+		assert.ok(await until(() => outputOf(held.events), 60000), 'it does not take them')
 		assert.equal(await run(neighbour, PY(one)), 'got one')
-		await held
+		const { pid } = held.events[0].event.start
+		assert.equal((await rpc(sbx, 'process.Process/SendSignal', { process: { pid }, signal: 'SIGNAL_SIGKILL' })).status, 200)
+		await held.ended
 		assert.equal(await run(sbx, 'echo alive'), 'alive')
 	})
 }

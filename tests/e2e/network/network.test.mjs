@@ -8,7 +8,7 @@ import os from 'node:os'
 import dgram from 'node:dgram'
 import { spawnSync } from 'node:child_process'
 import { runAny, sdk, server } from '../../lib/client.mjs'
-import { gatewayOf, initOf, traceOf, until } from '../../lib/host.mjs'
+import { gatewayOf, initOf, sleep, traceOf, until } from '../../lib/host.mjs'
 
 let one, two
 const root = { user: 'root' }
@@ -84,7 +84,7 @@ test('the host cannot be reached: all addresses, TCP and UDP', async () => {
 			assert.notEqual(got.exitCode, 0, `reached the host at ${host}:${port}`)
 			await runAny(one, `python3 -c "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('${host}', ${udp.address().port}))"`)
 		}
-		await new Promise((r) => setTimeout(r, 300))
+		await sleep(300)	// for a datagram that must not come
 		assert.equal(heard, 0, 'a datagram reached the host')
 	} finally {
 		tcp.close()

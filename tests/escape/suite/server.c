@@ -224,7 +224,7 @@ static int signal_init(void)
 
 	for (size_t i = 0; i < COUNT(signals); i++)
 		(void)kill(1, signals[i]);
-	(void)usleep(50000);
+	(void)usleep(50000); /* what must not happen has had its time */
 	int st = state_of_init();
 
 	return st == 'S' || st == 'R' || st == 'D' ? held("%zu signals sent, it goes on", COUNT(signals))
@@ -270,7 +270,7 @@ static int forge(void)
 	struct forge f = { 0, 0 };
 
 	(void)each_process(forge_one, &f);
-	(void)usleep(200000);
+	(void)usleep(200000); /* what must not happen has had its time */
 	int st = state_of_init();
 
 	if (st != 'S' && st != 'R' && st != 'D')
