@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "base/fd.h"
 #include "ipc/policy.h"
 
 bool check_text(const char *field, size_t size)
@@ -117,60 +116,27 @@ bool msg_check_limits(const struct msg_limits *l, const struct msg_limits *max)
 	    check_optional(l->egress_bytes_s, max->egress_bytes_s);
 }
 
-/* A type without an entry is no message, and has no size. */
-static const size_t msg_sizes[] = {
-	[OP_HELLO] = sizeof(struct msg_hello),
-	[OP_START] = sizeof(struct msg_start),
-	[OP_KILL] = sizeof(struct msg_id),
-	[OP_FREEZE] = sizeof(struct msg_id),
-	[OP_THAW] = sizeof(struct msg_id),
-	[OP_CONNECT] = sizeof(struct msg_id),
-	[OP_LIST] = sizeof(struct msg_list),
-	[OP_USAGE] = sizeof(struct msg_id),
-	[OP_NETWORK] = sizeof(struct msg_network),
-	[OP_LOG_LEVEL] = sizeof(struct msg_level),
-	[OP_SNAPSHOT] = sizeof(struct msg_keep),
-	[OP_CHECKPOINT] = sizeof(struct msg_keep),
-	[OP_FORGET] = sizeof(struct msg_name),
-	[OP_KEPT] = sizeof(struct msg_list),
-	[OP_TLS_FILE] = sizeof(struct msg_tls_file),
-	[OP_VOLUME] = sizeof(struct msg_volume),
-	[OP_VOLUME_DROP] = sizeof(struct msg_name),
-	[OP_VOLUME_CONNECT] = sizeof(struct msg_name),
-	[OP_VOLUMES] = sizeof(struct msg_list),
-	[OP_LIMIT] = sizeof(struct msg_limit),
-	[OP_PULL] = sizeof(struct msg_pull),
-	[OP_AUDIT] = sizeof(struct msg_audit),
-	[OP_DIAL] = sizeof(struct msg_dial),
-	[OP_ROOM] = sizeof(struct msg_list),
-	[RE_OK] = sizeof(struct msg_ok),
-	[RE_ERROR] = sizeof(struct msg_error),
-	[RE_HELLO] = sizeof(struct msg_welcome),
-	[RE_LIST_ITEM] = sizeof(struct msg_sandbox),
-	[RE_USAGE] = sizeof(struct msg_usage),
-	[RE_IMAGE] = sizeof(struct msg_image),
-	[RE_RELEASED] = sizeof(struct msg_ok),
-	[RE_KEPT_ITEM] = sizeof(struct msg_kept),
-	[RE_VOLUME_ITEM] = sizeof(struct msg_volume_item),
-	[RE_AUDIT] = sizeof(struct msg_audit_file),
-	[RE_ROOM] = sizeof(struct msg_room),
-	[EV_EXITED] = sizeof(struct msg_exited),
-	[EV_SHUTDOWN] = sizeof(struct msg_shutdown),
-	[EV_LOG_LEVEL] = sizeof(struct msg_level),
-	[EV_TLS_FILES] = sizeof(struct msg_ok),
-	[EV_REFUSED] = sizeof(struct msg_refused),
-	[EV_BLOCKED] = sizeof(struct msg_blocked),
-	[EV_OOM] = sizeof(struct msg_oom),
-	[EV_EGRESS] = sizeof(struct msg_ok),
-	[EV_AGENT] = sizeof(struct msg_ok),
-	[EV_WEBHOOKS] = sizeof(struct msg_ok),
+static const struct msg_info infos[MSG_TYPES] = {
+#define REQUEST(type, name_, body, answer_, other_, fd_) \
+	[type] = { MSG_REQUEST, sizeof(struct body), .name = #name_, .answer = answer_, .other = other_, .fd = fd_ },
+#define REPLY(type, body, more_) [type] = { MSG_REPLY, sizeof(struct body), .more = more_ },
+#define EVENT(type, name_, body, fd_) [type] = { MSG_EVENT, sizeof(struct body), .name = #name_, .fd = fd_ },
+#include "ipc/messages.tbl"
 };
 
-size_t msg_size(enum msg_type t)
+const struct msg_info *msg_info(unsigned type)
 {
-	return (size_t)t < ARRAY_LEN(msg_sizes) ? msg_sizes[t] : 0;
+	return type < MSG_TYPES && infos[type].size ? &infos[type] : NULL;
+}
+
+size_t msg_size(unsigned type)
+{
+	const struct msg_info *i = msg_info(type);
+
+	return i ? i->size : 0;
 }
 
 _Static_assert(sizeof(struct msg_welcome) <= MSG_MAX &&
 	sizeof(struct msg_start) + POLICY_MAX + MOUNTS_MAX * sizeof(struct msg_mount) <= MSG_MAX,
     "the largest message must fit");
+_Static_assert(OP_COUNT <= RE_BEFORE && RE_ROOM <= EV_BEFORE, "the lists do not overlap");

@@ -18,5 +18,19 @@ bool msg_check_limits(const struct msg_limits *l, const struct msg_limits *max);
  * /dev. */
 bool check_mount_path(const char *path);
 bool check_mount(const struct msg_mount *m);
-/* exact size of a message of that type without a policy, 0: no such type */
-size_t msg_size(enum msg_type t);
+
+/* --- the table of messages, ipc/messages.tbl --- */
+
+enum msg_kind { MSG_REQUEST = 1, MSG_REPLY, MSG_EVENT };
+
+struct msg_info {
+	enum msg_kind kind;
+	size_t size;                 /* exact, without a policy and mounts */
+	const char *name;            /* of requests and events: "start" */
+	enum msg_type answer, other; /* of requests; MSG_NONE: no other */
+	bool more;                   /* of replies: another one follows */
+	bool fd;                     /* of requests: the answer may carry one; of events: it carries one */
+};
+
+const struct msg_info *msg_info(unsigned type); /* NULL: no such message */
+size_t msg_size(unsigned type);                 /* 0: no such message */

@@ -6,7 +6,8 @@
  * answers each with one RE_* that carries the same seq, in any order, and sends EV_* on its own. Text fields are
  * NUL-terminated within their size, and bytes behind the NUL are zero. The warden checks every field again with the
  * checks in ipc/check.h and drops a front that sends anything it should not: a front is restarted in a moment, a
- * warden that guesses is a way in. docs/protocol-warden.md describes the same for the reader. */
+ * warden that guesses is a way in. ipc/messages.tbl lists them; docs/protocol-warden.md describes the same for the
+ * reader. */
 #pragma once
 
 #include <stdbool.h>
@@ -29,57 +30,17 @@
 
 enum msg_type {
 	MSG_NONE,
-	OP_HELLO, /* first and once */
-	OP_START,
-	OP_KILL,
-	OP_FREEZE,
-	OP_THAW,
-	OP_CONNECT, /* RE_OK carries one fd: a stream to the sandbox's init */
-	OP_LIST,    /* answered by RE_LIST_ITEM per sandbox, then RE_OK */
-	OP_USAGE,
-	OP_NETWORK,    /* what a running sandbox may reach */
-	OP_LOG_LEVEL,  /* of the warden, now */
-	OP_SNAPSHOT,   /* keeps the disk of a frozen sandbox under a name */
-	OP_CHECKPOINT, /* ... and its memory; answered by RE_IMAGE */
-	OP_FORGET,     /* what is kept under a name */
-	OP_KEPT,       /* answered by RE_KEPT_ITEM per name, then RE_OK */
-	OP_TLS_FILE,   /* RE_OK carries one fd: the certificate or its key, open for reading */
-	OP_VOLUME,     /* there is a volume of that name, and it may hold so much */
-	OP_VOLUME_DROP,
-	OP_VOLUME_CONNECT, /* RE_OK carries one fd: a stream to a program that serves its files */
-	OP_VOLUMES,        /* answered by RE_VOLUME_ITEM per volume, then RE_OK */
-	OP_LIMIT,          /* other limits for a running sandbox */
-	OP_PULL,           /* RE_OK carries one fd: a stream to a program that fetches an image */
-	OP_AUDIT,          /* RE_TRAIL carries one fd: a segment of the audit trail; RE_OK when one was dropped */
-	OP_DIAL,           /* RE_OK carries one fd: a TCP socket on its way to a port on the sandbox's loopback */
-	OP_ROOM,           /* struct msg_list; answered by RE_ROOM */
-	OP_COUNT,          /* not a message: number of requests + 1 */
+#define REQUEST(type, ...) type,
+#include "ipc/messages.tbl"
+	OP_COUNT, /* not a message: number of requests + 1 */
 
-	RE_OK = 64,     /* struct msg_ok */
-	RE_ERROR,       /* struct msg_error */
-	RE_HELLO,       /* struct msg_welcome */
-	RE_LIST_ITEM,   /* struct msg_sandbox */
-	RE_USAGE,       /* struct msg_usage */
-	RE_IMAGE,       /* struct msg_image */
-	RE_RELEASED,    /* struct msg_ok: before RE_IMAGE */
-	RE_KEPT_ITEM,   /* struct msg_kept */
-	RE_VOLUME_ITEM, /* struct msg_volume_item */
-	RE_AUDIT,       /* struct msg_trail_file */
-	RE_ROOM,        /* struct msg_room */
-
-	EV_EXITED = 96, /* struct msg_exited: a sandbox ended, for whatever reason, and all of it is gone */
-	EV_SHUTDOWN,    /* struct msg_shutdown: finish answers, then exit */
-	EV_LOG_LEVEL,   /* struct msg_level: the configuration was read again */
-	EV_TLS_FILES,   /* struct msg_ok: ask for the TLS files again */
-	EV_REFUSED,     /* struct msg_refused: a sandbox's program was refused a system call */
-	EV_BLOCKED,     /* struct msg_blocked: the firewall refused a sandbox to connect somewhere */
-	/* struct msg_oom: a process of a sandbox was killed because it is at its memory limit */
-	EV_OOM,
-	/* struct msg_ok and one fd: a socket to atoll-egress, in place of any earlier one (ipc/rules.h) */
-	EV_EGRESS,
-	EV_AGENT, /* the same for atoll-agent (ipc/agent.h) */
-	/* struct msg_ok and one fd: a socket to atoll-webhooks, in place of any earlier one (ipc/webhooks.h) */
-	EV_WEBHOOKS,
+	RE_BEFORE = 63, /* not a message: the next is 64 */
+#define REPLY(type, ...) type,
+#include "ipc/messages.tbl"
+	EV_BEFORE = 95, /* not a message: the next is 96 */
+#define EVENT(type, ...) type,
+#include "ipc/messages.tbl"
+	MSG_TYPES /* not a message: above all of them */
 };
 
 struct msg_head {

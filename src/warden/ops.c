@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ops: one handler per request. None of them waits for anything. */
+/* ops: the handlers of most requests. */
 #include "warden/ops.h"
 
 #include <string.h>
@@ -11,6 +11,7 @@
 #include "warden/audit.h"
 #include "warden/certs.h"
 #include "warden/front.h"
+#include "warden/handlers.h"
 #include "warden/keeper.h"
 #include "warden/link.h"
 #include "warden/service/agent.h"
@@ -18,7 +19,6 @@
 #include "warden/service/pull.h"
 #include "warden/service/webhooks.h"
 #include "warden/unit.h"
-#include "warden/volume.h"
 #include "warden/warden.h"
 #include "warden/warm.h"
 
@@ -65,7 +65,7 @@ static void put_template_limits(const struct config *c, struct msg_welcome *re)
 	}
 }
 
-static void op_hello(struct warden *w, const void *msg)
+void op_hello(struct warden *w, const void *msg)
 {
 	const struct msg_hello *m = msg;
 	struct msg_welcome re;
@@ -91,7 +91,7 @@ static void op_hello(struct warden *w, const void *msg)
 	webhooks_introduce(w);
 }
 
-static void op_start(struct warden *w, const void *msg)
+void op_start(struct warden *w, const void *msg)
 {
 	const struct msg_start *m = msg;
 	struct err e = ERR_INIT;
@@ -109,7 +109,7 @@ static void op_start(struct warden *w, const void *msg)
 		fail(w, m->head.seq, &e);
 }
 
-static void op_kill(struct warden *w, const void *msg)
+void op_kill(struct warden *w, const void *msg)
 {
 	const struct msg_id *m = msg;
 	struct unit *sb = unit_find(w, m->id);
@@ -125,7 +125,7 @@ static void op_kill(struct warden *w, const void *msg)
 	front_ok(w, w->life, m->head.seq);
 }
 
-static void op_freeze(struct warden *w, const void *msg)
+void op_freeze(struct warden *w, const void *msg)
 {
 	const struct msg_id *m = msg;
 	struct unit *sb = running(w, m);
@@ -136,7 +136,7 @@ static void op_freeze(struct warden *w, const void *msg)
 	unit_freeze(sb, m->head.seq);
 }
 
-static void op_thaw(struct warden *w, const void *msg)
+void op_thaw(struct warden *w, const void *msg)
 {
 	const struct msg_id *m = msg;
 	struct unit *sb = running(w, m);
@@ -147,8 +147,7 @@ static void op_thaw(struct warden *w, const void *msg)
 	unit_thaw(sb, m->head.seq);
 }
 
-/* OP_SNAPSHOT and OP_CHECKPOINT */
-static void op_keep(struct warden *w, const void *msg)
+static void keep(struct warden *w, const void *msg)
 {
 	const struct msg_keep *m = msg;
 	struct msg_id who = { .head = m->head };
@@ -163,7 +162,17 @@ static void op_keep(struct warden *w, const void *msg)
 	keeper_begin(sb, m);
 }
 
-static void op_forget(struct warden *w, const void *msg)
+void op_snapshot(struct warden *w, const void *msg)
+{
+	keep(w, msg);
+}
+
+void op_checkpoint(struct warden *w, const void *msg)
+{
+	keep(w, msg);
+}
+
+void op_forget(struct warden *w, const void *msg)
 {
 	const struct msg_name *m = msg;
 	struct err e = ERR_INIT;
@@ -195,7 +204,7 @@ static void send_kept(void *arg, const char *name, bool disk, bool memory)
 		send_out(l->w, &item, sizeof item, -1);
 }
 
-static void op_kept(struct warden *w, const void *msg)
+void op_kept(struct warden *w, const void *msg)
 {
 	const struct msg_list *m = msg;
 	struct kept_list l = { w, m->head.seq };
@@ -207,7 +216,7 @@ static void op_kept(struct warden *w, const void *msg)
 		front_ok(w, w->life, m->head.seq);
 }
 
-static void op_connect(struct warden *w, const void *msg)
+void op_connect(struct warden *w, const void *msg)
 {
 	const struct msg_id *m = msg;
 	struct unit *sb = running(w, m);
@@ -224,7 +233,7 @@ static void op_connect(struct warden *w, const void *msg)
 		send_out(w, &re, sizeof re, fd);
 }
 
-static void op_dial(struct warden *w, const void *msg)
+void op_dial(struct warden *w, const void *msg)
 {
 	const struct msg_dial *m = msg;
 	struct msg_id who = { .head = m->head };
@@ -244,7 +253,7 @@ static void op_dial(struct warden *w, const void *msg)
 		send_out(w, &re, sizeof re, fd);
 }
 
-static void op_list(struct warden *w, const void *msg)
+void op_list(struct warden *w, const void *msg)
 {
 	const struct msg_list *m = msg;
 
@@ -266,7 +275,7 @@ static void op_list(struct warden *w, const void *msg)
 	front_ok(w, w->life, m->head.seq);
 }
 
-static void op_usage(struct warden *w, const void *msg)
+void op_usage(struct warden *w, const void *msg)
 {
 	const struct msg_id *m = msg;
 	struct unit *sb = running(w, m);
@@ -299,7 +308,7 @@ static void op_usage(struct warden *w, const void *msg)
 	send_out(w, &re, sizeof re, -1);
 }
 
-static void op_room(struct warden *w, const void *msg)
+void op_room(struct warden *w, const void *msg)
 {
 	const struct msg_list *m = msg;
 	struct engine_room room = { 0 };
@@ -321,7 +330,7 @@ static void op_room(struct warden *w, const void *msg)
 	send_out(w, &re, sizeof re, -1);
 }
 
-static void op_limit(struct warden *w, const void *msg)
+void op_limit(struct warden *w, const void *msg)
 {
 	const struct msg_limit *m = msg;
 	struct msg_id who = { .head = m->head };
@@ -339,7 +348,7 @@ static void op_limit(struct warden *w, const void *msg)
 		fail(w, m->head.seq, &e);
 }
 
-static void op_network(struct warden *w, const void *msg)
+void op_network(struct warden *w, const void *msg)
 {
 	const struct msg_network *m = msg;
 	struct msg_id who = { .head = m->head };
@@ -355,7 +364,7 @@ static void op_network(struct warden *w, const void *msg)
 		fail(w, m->head.seq, &e);
 }
 
-static void op_log_level(struct warden *w, const void *msg)
+void op_log_level(struct warden *w, const void *msg)
 {
 	const struct msg_level *m = msg;
 
@@ -365,7 +374,7 @@ static void op_log_level(struct warden *w, const void *msg)
 	front_ok(w, w->life, m->head.seq);
 }
 
-static void op_tls_file(struct warden *w, const void *msg)
+void op_tls_file(struct warden *w, const void *msg)
 {
 	const struct msg_tls_file *m = msg;
 	struct msg_ok re = { .head = head_of(RE_OK, m->head.seq) };
@@ -378,7 +387,7 @@ static void op_tls_file(struct warden *w, const void *msg)
 		send_out(w, &re, sizeof re, fd);
 }
 
-static void op_audit(struct warden *w, const void *msg)
+void op_audit(struct warden *w, const void *msg)
 {
 	const struct msg_audit *m = msg;
 	struct msg_audit_file re = { .head = head_of(RE_AUDIT, m->head.seq) };
@@ -398,30 +407,8 @@ static void op_audit(struct warden *w, const void *msg)
 }
 
 static void (*const handlers[OP_COUNT])(struct warden *w, const void *msg) = {
-	[OP_HELLO] = op_hello,
-	[OP_START] = op_start,
-	[OP_KILL] = op_kill,
-	[OP_FREEZE] = op_freeze,
-	[OP_THAW] = op_thaw,
-	[OP_CONNECT] = op_connect,
-	[OP_DIAL] = op_dial,
-	[OP_LIST] = op_list,
-	[OP_USAGE] = op_usage,
-	[OP_NETWORK] = op_network,
-	[OP_LOG_LEVEL] = op_log_level,
-	[OP_TLS_FILE] = op_tls_file,
-	[OP_VOLUME] = volume_op_set,
-	[OP_VOLUME_DROP] = volume_op_drop,
-	[OP_VOLUME_CONNECT] = volume_op_connect,
-	[OP_VOLUMES] = volume_op_list,
-	[OP_PULL] = pull_op,
-	[OP_AUDIT] = op_audit,
-	[OP_SNAPSHOT] = op_keep,
-	[OP_CHECKPOINT] = op_keep,
-	[OP_FORGET] = op_forget,
-	[OP_KEPT] = op_kept,
-	[OP_LIMIT] = op_limit,
-	[OP_ROOM] = op_room,
+#define REQUEST(type, name, ...) [type] = op_##name,
+#include "ipc/messages.tbl"
 };
 
 void ops_run(struct warden *w, enum msg_type type, const void *msg)

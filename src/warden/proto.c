@@ -1,26 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proto: the table of requests. */
+/* proto: the fields of requests, one function for each kind of body. */
 #include "warden/proto.h"
 
 #include <string.h>
 
-#include "base/fd.h"
 #include "base/log.h"
 #include "ipc/check.h"
 #include "ipc/policy.h"
 
-struct request {
-	size_t size;      /* exact, but for a policy; 0: no such request */
-	size_t policy_at; /* where the body says how many bytes of policy are behind it; 0: none may be */
-	size_t mounts_at; /* ... and how many mounts behind that; 0: none may be */
-	unsigned in;      /* phases it may come in */
-	bool once;
-	size_t fds; /* exact number of fds it carries */
-	const char *(*fields)(const struct proto *pr, const void *msg);
-	enum phase then; /* 0: the phase stays */
-};
-
-static const char *fields_id(const struct proto *pr, const void *msg)
+static const char *fields_msg_id(const struct proto *pr, const void *msg)
 {
 	const struct msg_id *m = msg;
 
@@ -30,7 +18,7 @@ static const char *fields_id(const struct proto *pr, const void *msg)
 	return check_request(m->request) ? NULL : "bad request id";
 }
 
-static const char *fields_network(const struct proto *pr, const void *msg)
+static const char *fields_msg_network(const struct proto *pr, const void *msg)
 {
 	const struct msg_network *m = msg;
 
@@ -42,7 +30,7 @@ static const char *fields_network(const struct proto *pr, const void *msg)
 	return m->flags & ~NETWORK_FLAGS_ALL ? "unknown flags" : NULL;
 }
 
-static const char *fields_limit(const struct proto *pr, const void *msg)
+static const char *fields_msg_limit(const struct proto *pr, const void *msg)
 {
 	const struct msg_limit *m = msg;
 
@@ -53,7 +41,7 @@ static const char *fields_limit(const struct proto *pr, const void *msg)
 	return msg_check_limits(&m->limits, &pr->maxima) ? NULL : "limits out of range";
 }
 
-static const char *fields_dial(const struct proto *pr, const void *msg)
+static const char *fields_msg_dial(const struct proto *pr, const void *msg)
 {
 	static const uint8_t zero[sizeof((struct msg_dial *)0)->pad];
 	const struct msg_dial *m = msg;
@@ -70,7 +58,7 @@ static const char *fields_dial(const struct proto *pr, const void *msg)
 	return m->family == DIAL_V4 || m->family == DIAL_V6 ? NULL : "no such family";
 }
 
-static const char *fields_level(const struct proto *pr, const void *msg)
+static const char *fields_msg_level(const struct proto *pr, const void *msg)
 {
 	static const uint8_t zero[sizeof((struct msg_level *)0)->pad];
 	const struct msg_level *m = msg;
@@ -81,7 +69,7 @@ static const char *fields_level(const struct proto *pr, const void *msg)
 	return m->level > LOG_LVL_ERROR ? "no such log level" : NULL;
 }
 
-static const char *fields_tls_file(const struct proto *pr, const void *msg)
+static const char *fields_msg_tls_file(const struct proto *pr, const void *msg)
 {
 	static const uint8_t zero[sizeof((struct msg_tls_file *)0)->pad];
 	const struct msg_tls_file *m = msg;
@@ -92,7 +80,7 @@ static const char *fields_tls_file(const struct proto *pr, const void *msg)
 	return m->which == TLS_FILE_CERT || m->which == TLS_FILE_KEY ? NULL : "no such file";
 }
 
-static const char *fields_audit(const struct proto *pr, const void *msg)
+static const char *fields_msg_audit(const struct proto *pr, const void *msg)
 {
 	const struct msg_audit *m = msg;
 
@@ -102,7 +90,7 @@ static const char *fields_audit(const struct proto *pr, const void *msg)
 	return (m->what == AUDIT_LAST) == (m->n == 0) ? NULL : "bad segment";
 }
 
-static const char *fields_keep(const struct proto *pr, const void *msg)
+static const char *fields_msg_keep(const struct proto *pr, const void *msg)
 {
 	static const uint8_t zero[sizeof((struct msg_keep *)0)->pad];
 	const struct msg_keep *m = msg;
@@ -119,7 +107,7 @@ static const char *fields_keep(const struct proto *pr, const void *msg)
 	return check_request(m->request) ? NULL : "bad request id";
 }
 
-static const char *fields_name(const struct proto *pr, const void *msg)
+static const char *fields_msg_name(const struct proto *pr, const void *msg)
 {
 	const struct msg_name *m = msg;
 
@@ -129,7 +117,7 @@ static const char *fields_name(const struct proto *pr, const void *msg)
 	return check_request(m->request) ? NULL : "bad request id";
 }
 
-static const char *fields_pull(const struct proto *pr, const void *msg)
+static const char *fields_msg_pull(const struct proto *pr, const void *msg)
 {
 	const struct msg_pull *m = msg;
 
@@ -141,7 +129,7 @@ static const char *fields_pull(const struct proto *pr, const void *msg)
 	return check_request(m->request) ? NULL : "bad request id";
 }
 
-static const char *fields_volume(const struct proto *pr, const void *msg)
+static const char *fields_msg_volume(const struct proto *pr, const void *msg)
 {
 	const struct msg_volume *m = msg;
 
@@ -163,7 +151,7 @@ static const char *fields_from(const struct msg_start *m)
 	return check_id(m->from) ? NULL : "bad name";
 }
 
-static const char *fields_start(const struct proto *pr, const void *msg)
+static const char *fields_msg_start(const struct proto *pr, const void *msg)
 {
 	static const uint8_t zero[sizeof((struct msg_start *)0)->pad];
 	const struct msg_start *m = msg;
@@ -193,33 +181,24 @@ static const char *fields_start(const struct proto *pr, const void *msg)
 	return "unknown template";
 }
 
-static const struct request requests[OP_COUNT] = {
-	[OP_HELLO] = { sizeof(struct msg_hello), 0, .in = PHASE_NEW, .once = true, .then = PHASE_SERVE },
-	[OP_START] = { sizeof(struct msg_start), offsetof(struct msg_start, n_policy), .in = PHASE_SERVE,
-	    .fields = fields_start, .mounts_at = offsetof(struct msg_start, n_mounts) },
-	[OP_KILL] = { sizeof(struct msg_id), 0, .in = PHASE_SERVE, .fields = fields_id },
-	[OP_FREEZE] = { sizeof(struct msg_id), 0, .in = PHASE_SERVE, .fields = fields_id },
-	[OP_THAW] = { sizeof(struct msg_id), 0, .in = PHASE_SERVE, .fields = fields_id },
-	[OP_CONNECT] = { sizeof(struct msg_id), 0, .in = PHASE_SERVE, .fields = fields_id },
-	[OP_DIAL] = { sizeof(struct msg_dial), 0, .in = PHASE_SERVE, .fields = fields_dial },
-	[OP_LIST] = { sizeof(struct msg_list), 0, .in = PHASE_SERVE },
-	[OP_USAGE] = { sizeof(struct msg_id), 0, .in = PHASE_SERVE, .fields = fields_id },
-	[OP_NETWORK] = { sizeof(struct msg_network), offsetof(struct msg_network, n_policy), .in = PHASE_SERVE,
-	    .fields = fields_network },
-	[OP_LOG_LEVEL] = { sizeof(struct msg_level), 0, .in = PHASE_SERVE, .fields = fields_level },
-	[OP_SNAPSHOT] = { sizeof(struct msg_keep), 0, .in = PHASE_SERVE, .fields = fields_keep },
-	[OP_CHECKPOINT] = { sizeof(struct msg_keep), 0, .in = PHASE_SERVE, .fields = fields_keep },
-	[OP_FORGET] = { sizeof(struct msg_name), 0, .in = PHASE_SERVE, .fields = fields_name },
-	[OP_KEPT] = { sizeof(struct msg_list), 0, .in = PHASE_SERVE },
-	[OP_VOLUME] = { sizeof(struct msg_volume), 0, .in = PHASE_SERVE, .fields = fields_volume },
-	[OP_VOLUME_DROP] = { sizeof(struct msg_name), 0, .in = PHASE_SERVE, .fields = fields_name },
-	[OP_VOLUME_CONNECT] = { sizeof(struct msg_name), 0, .in = PHASE_SERVE, .fields = fields_name },
-	[OP_VOLUMES] = { sizeof(struct msg_list), 0, .in = PHASE_SERVE },
-	[OP_LIMIT] = { sizeof(struct msg_limit), 0, .in = PHASE_SERVE, .fields = fields_limit },
-	[OP_ROOM] = { sizeof(struct msg_list), 0, .in = PHASE_SERVE },
-	[OP_PULL] = { sizeof(struct msg_pull), 0, .in = PHASE_SERVE, .fields = fields_pull },
-	[OP_TLS_FILE] = { sizeof(struct msg_tls_file), 0, .in = PHASE_SERVE, .fields = fields_tls_file },
-	[OP_AUDIT] = { sizeof(struct msg_audit), 0, .in = PHASE_SERVE, .fields = fields_audit },
+/* These have a head only. */
+static const char *fields_msg_hello(const struct proto *pr, const void *msg)
+{
+	(void)pr;
+	(void)msg;
+	return NULL;
+}
+
+static const char *fields_msg_list(const struct proto *pr, const void *msg)
+{
+	(void)pr;
+	(void)msg;
+	return NULL;
+}
+
+static const char *(*const fields[OP_COUNT])(const struct proto *pr, const void *msg) = {
+#define REQUEST(type, name, body, ...) [type] = fields_##body,
+#include "ipc/messages.tbl"
 };
 
 static const char *check_mounts(const char *p, uint32_t n)
@@ -234,28 +213,38 @@ static const char *check_mounts(const char *p, uint32_t n)
 	return NULL;
 }
 
-/* The size is right, and what stands behind the body is a policy and mounts. */
-static const char *check_size(const struct request *rq, const char *msg, size_t n)
+/* How much stands behind the body, as it says itself. The body is there. */
+static void read_counts(enum msg_type type, const char *msg, uint32_t *ret_policy, uint32_t *ret_mounts)
 {
-	struct policy *p = NULL;
-	uint32_t n_policy = 0, n_mounts = 0;
+	*ret_policy = *ret_mounts = 0;
+	if (type == OP_START) {
+		memcpy(ret_policy, msg + offsetof(struct msg_start, n_policy), sizeof *ret_policy);
+		memcpy(ret_mounts, msg + offsetof(struct msg_start, n_mounts), sizeof *ret_mounts);
+	} else if (type == OP_NETWORK) {
+		memcpy(ret_policy, msg + offsetof(struct msg_network, n_policy), sizeof *ret_policy);
+	}
+}
 
-	if (n < rq->size)
+/* The size is right, and what stands behind the body is a policy and mounts. */
+static const char *check_size(enum msg_type type, const char *msg, size_t n)
+{
+	size_t size = msg_size(type);
+	struct policy *p = NULL;
+	uint32_t n_policy, n_mounts;
+
+	if (n < size)
 		return "wrong size";
-	if (rq->policy_at)
-		memcpy(&n_policy, msg + rq->policy_at, sizeof n_policy);
-	if (rq->mounts_at)
-		memcpy(&n_mounts, msg + rq->mounts_at, sizeof n_mounts);
-	if (n_mounts > MOUNTS_MAX || n - rq->size != (size_t)n_policy + n_mounts * sizeof(struct msg_mount))
+	read_counts(type, msg, &n_policy, &n_mounts);
+	if (n_mounts > MOUNTS_MAX || n - size != (size_t)n_policy + n_mounts * sizeof(struct msg_mount))
 		return "wrong size";
 	if (n_policy > 0) {
-		int r = policy_decode(msg + rq->size, n_policy, &p);
+		int r = policy_decode(msg + size, n_policy, &p);
 
 		policy_free(p);
 		if (r < 0)
 			return "bad policy";
 	}
-	return check_mounts(msg + rq->size + n_policy, n_mounts);
+	return check_mounts(msg + size + n_policy, n_mounts);
 }
 
 const char *proto_check(struct proto *pr, const void *msg, size_t n, size_t n_fds, enum msg_type *ret_type)
@@ -268,25 +257,26 @@ const char *proto_check(struct proto *pr, const void *msg, size_t n, size_t n_fd
 	memcpy(&head, msg, sizeof head);
 	if (head.version != MSG_VERSION)
 		return "wrong version";
-	if (head.type >= ARRAY_LEN(requests) || requests[head.type].size == 0)
-		return "unknown request";
-	const struct request *rq = &requests[head.type];
+	const struct msg_info *info = msg_info(head.type);
 
-	if ((why = check_size(rq, msg, n)))
+	if (!info || info->kind != MSG_REQUEST)
+		return "unknown request";
+	if ((why = check_size((enum msg_type)head.type, msg, n)))
 		return why;
-	if (n_fds != rq->fds)
+	if (n_fds != 0)
 		return "wrong number of fds";
-	if (!(rq->in & pr->phase))
+	if (pr->phase != (head.type == OP_HELLO ? PHASE_NEW : PHASE_SERVE))
 		return "not in this phase";
-	if (rq->once && (pr->seen & (1u << head.type)))
+	if (head.type == OP_HELLO && pr->greeted)
 		return "only once";
 	if (head.seq == 0)
 		return "no sequence number";
-	if (rq->fields && (why = rq->fields(pr, msg)))
+	if ((why = fields[head.type](pr, msg)))
 		return why;
-	pr->seen |= 1u << head.type;
-	if (rq->then)
-		pr->phase = rq->then;
+	if (head.type == OP_HELLO) {
+		pr->greeted = true;
+		pr->phase = PHASE_SERVE;
+	}
 	*ret_type = (enum msg_type)head.type;
 	return NULL;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proto: may the front send this, now? The table of requests and the checks of their fields, without any I/O.
+/* proto: may the front send this, now? The checks of requests and of their fields, without any I/O.
  *
  * The front reads bytes from outside, so the warden takes it for taken over. A request passes only if its type is
- * in the table, its size is exact, it carries no fds that the table does not give it, the phase allows it, and each
- * field is what a sound front would send. Anything else is a violation: the caller drops the front. */
+ * in the table (ipc/messages.tbl), its size is exact, it carries no fds, the phase allows it, and each field is what a
+ * sound front would send. Anything else is a violation: the caller drops the front. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@ enum phase { PHASE_NEW = 1, PHASE_SERVE = 2 };
 
 struct proto { /* one life of a front; zero but for the pointers at its start */
 	enum phase phase;
-	uint32_t seen; /* bit per request type */
+	bool greeted; /* a hello has come */
 	struct msg_limits maxima;
 	const struct msg_template *templates;
 	uint32_t n_templates;

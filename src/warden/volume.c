@@ -16,6 +16,7 @@
 #include "loop/loop.h"
 #include "warden/aside.h"
 #include "warden/front.h"
+#include "warden/handlers.h"
 #include "warden/link.h"
 #include "warden/unit.h"
 #include "warden/warden.h"
@@ -185,7 +186,7 @@ static void job_begin(struct warden *w, const struct msg_head *head, const char 
 	}
 }
 
-void volume_op_set(struct warden *w, const void *msg)
+void op_volume(struct warden *w, const void *msg)
 {
 	const struct msg_volume *m = msg;
 
@@ -197,7 +198,7 @@ void volume_op_set(struct warden *w, const void *msg)
 	job_begin(w, &m->head, m->name, m->bytes, NO_PLACE);
 }
 
-void volume_op_connect(struct warden *w, const void *msg)
+void op_volume_connect(struct warden *w, const void *msg)
 {
 	const struct msg_name *m = msg;
 
@@ -225,7 +226,7 @@ static bool is_mounted(const struct warden *w, const char *name)
 }
 
 /* The front knows better why not; this is for one that was taken over. */
-void volume_op_drop(struct warden *w, const void *msg)
+void op_volume_drop(struct warden *w, const void *msg)
 {
 	const struct msg_name *m = msg;
 	struct err e = ERR_INIT;
@@ -258,7 +259,7 @@ static void send_item(void *arg, const char *name, uint64_t used_bytes)
 		link_send(l->w->link, &item, sizeof item, -1);
 }
 
-void volume_op_list(struct warden *w, const void *msg)
+void op_volumes(struct warden *w, const void *msg)
 {
 	const struct msg_list *m = msg;
 	struct listing l = { w, m->head.seq };

@@ -5,8 +5,4 @@
 
 struct warden;
 
-void volume_op_set(struct warden *w, const void *msg);
-void volume_op_drop(struct warden *w, const void *msg);
-void volume_op_connect(struct warden *w, const void *msg);
-void volume_op_list(struct warden *w, const void *msg);
 void warden_volumes_free(struct warden *w); /* ends those that serve */

@@ -19,6 +19,7 @@
 #include "front/sandbox/warm_pool.h"
 #include "front/util/mem.h"
 #include "http/server.h"
+#include "ipc/check.h"
 
 static const char *const outcome_name[OUTCOMES] = { "ok", "client_error", "server_error", "lost" };
 static const char *const class_name[CLASSES] = {
@@ -35,32 +36,6 @@ static const char *const class_name[CLASSES] = {
 };
 static const char *const reason_name[END_REASONS] = { "killed", "expired", "died", "oom", "failed" };
 static const char *const port_name[PORT_KINDS] = { "envd", "interpreter", "user" };
-static const char *const op_name[OP_COUNT] = {
-	[OP_HELLO] = "hello",
-	[OP_START] = "start",
-	[OP_KILL] = "kill",
-	[OP_FREEZE] = "freeze",
-	[OP_THAW] = "thaw",
-	[OP_CONNECT] = "connect",
-	[OP_DIAL] = "dial",
-	[OP_LIST] = "list",
-	[OP_USAGE] = "usage",
-	[OP_NETWORK] = "network",
-	[OP_LOG_LEVEL] = "log_level",
-	[OP_SNAPSHOT] = "snapshot",
-	[OP_CHECKPOINT] = "checkpoint",
-	[OP_FORGET] = "forget",
-	[OP_KEPT] = "kept",
-	[OP_VOLUME] = "volume",
-	[OP_VOLUME_DROP] = "volume_drop",
-	[OP_VOLUME_CONNECT] = "volume_connect",
-	[OP_VOLUMES] = "volumes",
-	[OP_TLS_FILE] = "tls_file",
-	[OP_AUDIT] = "trail",
-	[OP_LIMIT] = "limit",
-	[OP_PULL] = "pull",
-	[OP_ROOM] = "room",
-};
 
 static void put_type(struct buf *out, const char *name, const char *type, const char *help)
 {
@@ -249,13 +224,18 @@ static void put_webhooks(struct buf *out, const struct front *f)
 		buf_fmt(out, "atoll_alerts_total{resource=\"%s\"} %" PRIu64 "\n", alert_name(a), m->alerts[a]);
 }
 
+static const char *op_label(unsigned op)
+{
+	return op == OP_AUDIT ? "trail" : msg_info(op)->name; /* the label that it has always had */
+}
+
 static void put_warden(struct buf *out, const struct metrics *m)
 {
 	char label[64];
 
 	put_type(out, "atoll_warden_seconds", "histogram", "round trips to the warden");
-	for (size_t i = OP_HELLO; i < OP_COUNT; i++) {
-		(void)snprintf(label, sizeof label, "op=\"%s\"", op_name[i]);
+	for (unsigned i = OP_HELLO; i < OP_COUNT; i++) {
+		(void)snprintf(label, sizeof label, "op=\"%s\"", op_label(i));
 		put_histogram(out, "atoll_warden_seconds", label, &m->warden[i]);
 	}
 }

@@ -94,17 +94,20 @@ static void call_answer(struct warden_link *w, struct warden_call *c, const stru
 		fd_close(re->fd);
 }
 
-static void on_answer(struct warden_link *w, const struct msg_head *h, int fd)
+/* Is it an answer to that question? */
+static bool answers(const struct msg_info *question, unsigned type)
+{
+	return type == (unsigned)question->answer || type == (unsigned)question->other || type == RE_ERROR;
+}
+
+static void on_answer(struct warden_link *w, const struct msg_head *h, const struct msg_info *info, int fd)
 {
 	struct warden_call *c = call_find(w, h->seq);
-	struct warden_reply re = { .msg = h,
-		.fd = fd,
-		.more = h->type == RE_LIST_ITEM || h->type == RE_KEPT_ITEM || h->type == RE_VOLUME_ITEM ||
-		    h->type == RE_RELEASED };
+	struct warden_reply re = { .msg = h, .fd = fd, .more = info->more };
 
-	if (!c) {
+	if (!c || !answers(msg_info(c->op), h->type) || (fd >= 0 && !msg_info(c->op)->fd)) {
 		fd_close(fd);
-		link_lost(w, "answer to a question that was not asked");
+		link_lost(w, c ? "answer to another question" : "answer to a question that was not asked");
 		return;
 	}
 	if (h->type == RE_ERROR) {
@@ -116,64 +119,62 @@ static void on_answer(struct warden_link *w, const struct msg_head *h, int fd)
 	call_answer(w, c, &re);
 }
 
-static void on_message(struct warden_link *w, const struct msg_head *h, size_t n, int fd)
+/* fd: owned by the callee with events that carry one, else -1. */
+static void on_event(struct warden_link *w, const struct msg_head *h, int fd)
 {
-	if (n < sizeof *h || h->version != MSG_VERSION || n != msg_size((enum msg_type)h->type)) {
-		fd_close(fd);
-		link_lost(w, "message of a wrong size or version");
-		return;
-	}
-	switch (h->type) {
-	case RE_OK:
-	case RE_ERROR:
-	case RE_HELLO:
-	case RE_LIST_ITEM:
-	case RE_USAGE:
-	case RE_IMAGE:
-	case RE_RELEASED:
-	case RE_KEPT_ITEM:
-	case RE_VOLUME_ITEM:
-	case RE_ROOM:
-	case RE_AUDIT:
-		on_answer(w, h, fd);
-		return;
+	const struct warden_ops *ops = w->ops;
+
+	switch ((enum msg_type)h->type) {
 	case EV_EXITED:
-		w->ops->on_exited(w->user, (const struct msg_exited *)h);
+		ops->on_exited(w->user, (const struct msg_exited *)h);
 		break;
 	case EV_OOM:
-		w->ops->on_oom(w->user, (const struct msg_oom *)h);
+		ops->on_oom(w->user, (const struct msg_oom *)h);
 		break;
 	case EV_LOG_LEVEL:
-		w->ops->on_log_level(w->user, (const struct msg_level *)h);
+		ops->on_log_level(w->user, (const struct msg_level *)h);
 		break;
 	case EV_REFUSED:
-		w->ops->on_refused(w->user, (const struct msg_refused *)h);
+		ops->on_refused(w->user, (const struct msg_refused *)h);
 		break;
 	case EV_BLOCKED:
-		w->ops->on_blocked(w->user, (const struct msg_blocked *)h);
+		ops->on_blocked(w->user, (const struct msg_blocked *)h);
 		break;
 	case EV_TLS_FILES:
-		w->ops->on_tls_files(w->user);
+		ops->on_tls_files(w->user);
 		break;
 	case EV_EGRESS:
-		if (fd >= 0)
-			w->ops->on_egress(w->user, fd);
-		return;
+		ops->on_egress(w->user, fd);
+		break;
 	case EV_AGENT:
-		if (fd >= 0)
-			w->ops->on_agent(w->user, fd);
-		return;
+		ops->on_agent(w->user, fd);
+		break;
 	case EV_WEBHOOKS:
-		if (fd >= 0)
-			w->ops->on_webhooks(w->user, fd);
-		return;
+		ops->on_webhooks(w->user, fd);
+		break;
 	case EV_SHUTDOWN:
-		w->ops->on_shutdown(w->user, (const struct msg_shutdown *)h);
+		ops->on_shutdown(w->user, (const struct msg_shutdown *)h);
 		break;
 	default:
-		link_lost(w, "message of an unknown type");
+		link_lost(w, "event that nobody handles");
 	}
-	fd_close(fd);
+}
+
+static void on_message(struct warden_link *w, const struct msg_head *h, size_t n, int fd)
+{
+	const struct msg_info *info = n < sizeof *h || h->version != MSG_VERSION ? NULL : msg_info(h->type);
+
+	if (!info || n != info->size || info->kind == MSG_REQUEST) {
+		fd_close(fd);
+		link_lost(w, "message of a wrong type, size or version");
+	} else if (info->kind == MSG_REPLY) {
+		on_answer(w, h, info, fd);
+	} else if (!info->fd) {
+		fd_close(fd);
+		on_event(w, h, -1);
+	} else if (fd >= 0) { /* else there was no room for it */
+		on_event(w, h, fd);
+	}
 }
 
 static void link_heard(struct warden_link *w)

@@ -3,7 +3,7 @@
  *
  * Only the front writes it. A record is in its file (audit/chain.h) when trail_add() returns: an answer that is sent
  * after that is never without its record, whoever is killed when. A moment later it is in audit.db too, for those who
- * search. The warden opens the files (OP_TRAIL), since the front can open none. Not to be confused with atoll-refusals,
+ * search. The warden opens the files (OP_AUDIT), since the front can open none. Not to be confused with atoll-refusals,
  * which reads the kernel's reports of refused system calls; these come here as records of the kind
  * violation.syscall. */
 #pragma once

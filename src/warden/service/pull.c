@@ -18,6 +18,7 @@
 #include "loop/loop.h"
 #include "warden/aside.h"
 #include "warden/front.h"
+#include "warden/handlers.h"
 #include "warden/layout.h"
 #include "warden/link.h"
 #include "warden/warden.h"
@@ -204,7 +205,7 @@ void pull_tidy(struct warden *w)
 		aside_forget(w->loop, pid);
 }
 
-void pull_op(struct warden *w, const void *msg)
+void op_pull(struct warden *w, const void *msg)
 {
 	const struct msg_pull *m = msg;
 	struct msg_ok re = { .head = { MSG_VERSION, RE_OK, m->head.seq } };

@@ -15,7 +15,5 @@ int pull_check_config(const struct warden *w, struct err *e);
  * for. */
 void pull_tidy(struct warden *w);
 
-void pull_op(struct warden *w, const void *msg);
-
 /* -ENOENT: no image of that key is in the cache. */
 int pull_check(const struct warden *w, const char *key, struct err *e);

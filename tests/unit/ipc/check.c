@@ -144,6 +144,44 @@ static void every_message_has_a_size_and_fits(void **state)
 	assert_int_equal(known, 24 + 11 + 10);
 }
 
+/* A front and a warden of one version may be of two builds. */
+static void numbers_stay_what_they_are(void **state)
+{
+	(void)state;
+	assert_int_equal(MSG_VERSION, 11);
+	assert_int_equal(OP_HELLO, 1);
+	assert_int_equal(OP_ROOM, 24);
+	assert_int_equal(RE_OK, 64);
+	assert_int_equal(RE_ROOM, 74);
+	assert_int_equal(EV_EXITED, 96);
+	assert_int_equal(EV_WEBHOOKS, 105);
+}
+
+static void the_table_makes_sense(void **state)
+{
+	(void)state;
+	for (unsigned t = 0; t < MSG_TYPES + 10; t++) {
+		const struct msg_info *i = msg_info(t);
+
+		assert_true(!!i ==
+		    ((t >= OP_HELLO && t < OP_COUNT) || (t > RE_BEFORE && t <= RE_ROOM) ||
+			(t > EV_BEFORE && t < MSG_TYPES)));
+		if (!i)
+			continue;
+		assert_int_equal(i->kind, t < OP_COUNT ? MSG_REQUEST : t <= RE_ROOM ? MSG_REPLY : MSG_EVENT);
+		assert_true(!!i->name == (i->kind != MSG_REPLY));
+		if (i->kind != MSG_REQUEST)
+			continue;
+		/* The last answer is one that nothing follows. */
+		assert_true(msg_info(i->answer)->kind == MSG_REPLY && !msg_info(i->answer)->more);
+		assert_true(i->other == MSG_NONE || msg_info(i->other)->kind == MSG_REPLY);
+	}
+	assert_string_equal(msg_info(OP_VOLUME_CONNECT)->name, "volume_connect");
+	assert_true(msg_info(OP_VOLUME_CONNECT)->fd && !msg_info(OP_KILL)->fd);
+	assert_true(msg_info(RE_LIST_ITEM)->more && !msg_info(RE_OK)->more);
+	assert_null(msg_info(UINT32_MAX));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -154,6 +192,8 @@ int main(void)
 		cmocka_unit_test(mount_paths_are_absolute_and_clean),
 		cmocka_unit_test(limits_are_neither_none_nor_above_the_most),
 		cmocka_unit_test(every_message_has_a_size_and_fits),
+		cmocka_unit_test(numbers_stay_what_they_are),
+		cmocka_unit_test(the_table_makes_sense),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
