@@ -109,3 +109,19 @@ test('messages that the page on troubleshooting explains are those of the progra
 	}
 	assert.deepEqual(missing, [])
 })
+
+// Tables, programs and comments may be wider; a link or a name may not be broken.
+const WIDE = ['docs/agent.md', 'docs/clients.md', 'docs/libatoll.md', 'docs/mcp.md']	// still to be wrapped
+
+test('prose wraps at 100 columns', () => {
+	const long = pages().filter((page) => page.endsWith('.md') && !WIDE.includes(page)).flatMap((page) => {
+		let fenced = false
+		return read(page).split('\n').flatMap((line, i) => {
+			if (line.startsWith('```'))
+				fenced = !fenced
+			const prose = !fenced && !/^(\||\t| {4}|<!--|```)/.test(line)
+			return prose && [...line].length > 100 && /\S \S/.test(line.slice(0, 100)) ? [`${page}:${i + 1}`] : []
+		})
+	})
+	assert.deepEqual(long, [])
+})
