@@ -91,6 +91,12 @@ test('the protocol page has every message, and no other', () => {
 	assert.deepEqual([...named].sort(), known)
 })
 
+test('make help has every target', () => {
+	const text = read('Makefile')
+	const targets = /^\.PHONY: (.*)$/m.exec(text)[1].split(' ').filter((name) => !['build', 'ready', 'help'].includes(name))
+	assert.deepEqual(targets.filter((name) => !text.includes(`@echo 'make ${name} `)), [])
+})
+
 // The text of all C sources, with string literals that follow each other as one.
 const literals = () => sources(SRC).map((file) => fs.readFileSync(file, 'utf8')).join('\n').replace(/"\s*\n?\s*"/g, '').replace(/\\"/g, '"')
 
