@@ -9,10 +9,10 @@
 #include <sys/queue.h>
 
 #include "agent/link.h"
-#include "agent/visit.h"
+#include "agent/request.h"
 #include "base/fd.h"
 #include "client/client.h"
-#include "mcp/boxes.h"
+#include "mcp/sandbox_cache.h"
 
 #define CLIENTS_MAX 128 /* that are kept for the next call */
 
@@ -22,7 +22,7 @@
 struct client {
 	TAILQ_ENTRY(client) link;
 	char *key, *team;
-	struct boxes *boxes;
+	struct sandbox_cache *cache;
 };
 
 static struct {
@@ -58,7 +58,7 @@ static void client_free(struct client *c)
 {
 	if (!c)
 		return;
-	boxes_unref(c->boxes);
+	sandbox_cache_unref(c->cache);
 	if (c->key)
 		explicit_bzero(c->key, strlen(c->key));
 	free(c->key);
@@ -94,9 +94,9 @@ static int client_new(const struct caller *who, struct client **ret, struct atol
 	a->keep_max = KEEP_MAX;
 	a->holder = strdup(who->key_id);
 	a->scope = strdup(who->key_name);
-	atoll_set_stop(a, visit_stopping, NULL);
-	c->boxes = boxes_new(a, the.sessions, owner);
-	if (!c->key || !c->team || !c->boxes || !a->holder || !a->scope) {
+	atoll_set_stop(a, agent_request_stopping, NULL);
+	c->cache = sandbox_cache_new(a, the.sessions, owner);
+	if (!c->key || !c->team || !c->cache || !a->holder || !a->scope) {
 		client_free(c);
 		return client_no_memory(e);
 	}
@@ -104,9 +104,9 @@ static int client_new(const struct caller *who, struct client **ret, struct atol
 	return 0;
 }
 
-static struct boxes *find(const struct caller *who)
+static struct sandbox_cache *find(const struct caller *who)
 {
-	struct boxes *b = NULL;
+	struct sandbox_cache *b = NULL;
 	struct client *c;
 
 	(void)pthread_mutex_lock(&the.lock);
@@ -118,14 +118,14 @@ static struct boxes *find(const struct caller *who)
 	if (c) {
 		TAILQ_REMOVE(&the.all, c, link);
 		TAILQ_INSERT_HEAD(&the.all, c, link);
-		b = c->boxes;
-		boxes_ref(b);
+		b = c->cache;
+		sandbox_cache_ref(b);
 	}
 	(void)pthread_mutex_unlock(&the.lock);
 	return b;
 }
 
-int clients_take(const struct caller *who, struct boxes **ret, struct atoll_error *e)
+int clients_take(const struct caller *who, struct sandbox_cache **ret, struct atoll_error *e)
 {
 	struct client *c = NULL, *old = NULL;
 
@@ -134,8 +134,8 @@ int clients_take(const struct caller *who, struct boxes **ret, struct atoll_erro
 		return 0;
 	if (client_new(who, &c, e) < 0)
 		return -e->no;
-	*ret = c->boxes;
-	boxes_ref(c->boxes);
+	*ret = c->cache;
+	sandbox_cache_ref(c->cache);
 	(void)pthread_mutex_lock(&the.lock);
 	/* if another thread did the same just now, one of the two is never found again and goes in its time */
 	TAILQ_INSERT_HEAD(&the.all, c, link);
@@ -156,7 +156,7 @@ size_t clients_broken(void)
 
 	(void)pthread_mutex_lock(&the.lock);
 	TAILQ_FOREACH(c, &the.all, link)
-	n += strcmp(atoll_breaker_state(boxes_client(c->boxes)->breaker), "closed") != 0;
+	n += strcmp(atoll_breaker_state(sandbox_cache_client(c->cache)->breaker), "closed") != 0;
 	(void)pthread_mutex_unlock(&the.lock);
 	return n;
 }

@@ -8,7 +8,7 @@
 struct atoll_breaker_config;
 struct atoll_error;
 struct atoll_sessions;
-struct boxes;
+struct sandbox_cache;
 struct caller;
 
 /* At start. Each caller has a breaker of its own: what fails in one's sandboxes is nothing to the others. */
@@ -16,6 +16,6 @@ void clients_open(struct atoll_sessions *sessions, void (*owner_of)(const struct
     const struct atoll_breaker_config *breaker);
 
 /* From any thread: the caller's own, shared by all that is done for it at the moment. A reference. */
-int clients_take(const struct caller *who, struct boxes **ret, struct atoll_error *e);
+int clients_take(const struct caller *who, struct sandbox_cache **ret, struct atoll_error *e);
 
 size_t clients_broken(void); /* of how many the breaker is not closed */

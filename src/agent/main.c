@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include "agent/confine.h"
-#include "agent/desk.h"
 #include "agent/link.h"
 #include "agent/mcp_http.h"
+#include "agent/request.h"
+#include "agent/state.h"
 #include "agent/tool_host.h"
-#include "agent/visit.h"
-#include "agent/work.h"
+#include "agent/worker.h"
 #include "base/build.h"
 #include "base/cage.h"
 #include "base/fd.h"
@@ -34,7 +34,7 @@
 struct agent {
 	const char *state_dir, *config;
 	struct loop *loop;
-	struct work *work;
+	struct worker_pool *work;
 	struct http_server *server;
 };
 
@@ -59,7 +59,7 @@ static const struct link_ops link_ops = { .on_conn = on_conn, .on_warden_gone = 
 static void on_request(void *user, struct http_req *rq)
 {
 	(void)user;
-	visit_arrive(rq);
+	agent_request_arrive(rq);
 }
 
 static const struct http_server_ops server_ops = { .on_request = on_request };
@@ -84,13 +84,13 @@ static int agent_open(struct agent *ag, struct err *e)
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		return err_set(e, ENOMEM, "set up libcurl");
 	ag->loop = loop_new();
-	ag->work = ag->loop ? work_new(ag->loop) : NULL;
+	ag->work = ag->loop ? worker_pool_new(ag->loop) : NULL;
 	ag->server = ag->work ? http_server_new(ag->loop, -1, &server_ops, ag) : NULL;
 	if (!ag->server)
 		return err_set(e, ENOMEM, "make the event loop");
 	http_server_limit(ag->server, CONNS_MAX);
-	visits_open(ag->loop, ag->work);
-	if (desk_open(ag->state_dir, ag->config, ag->loop, e) < 0 || tool_host_open(e) < 0 ||
+	agent_requests_open(ag->loop, ag->work);
+	if (state_open(ag->state_dir, ag->config, ag->loop, e) < 0 || tool_host_open(e) < 0 ||
 	    mcp_http_open(ag->loop, e) < 0)
 		return -e->no;
 	if (link_open(ag->loop, FD_WARDEN, &link_ops, ag, e) < 0)

@@ -11,12 +11,12 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#include "agent/desk.h"
 #include "agent/mcp_http.h"
 #include "agent/mcp_sessions.h"
+#include "agent/request.h"
 #include "agent/routes.h"
+#include "agent/state.h"
 #include "agent/tool_host.h"
-#include "agent/visit.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
@@ -38,19 +38,19 @@
 
 /* --- what is said -------------------------------------------------------------------------------------------- */
 
-static void send_json(struct visit *v, int status, const char *headers, json_t *j)
+static void send_json(struct agent_request *rq, int status, const char *headers, json_t *j)
 {
 	autojson json_t *mine = j;
 	autobuf struct buf out = BUF_INIT(ANSWER_MAX);
 
 	json_put(&out, mine);
 	if (out.bad || !mine)
-		visit_error(v, 500, "the answer is too large");
+		agent_request_error(rq, 500, "the answer is too large");
 	else
-		visit_text(v, status, "application/json", headers, buf_view(&out));
+		agent_request_text(rq, status, "application/json", headers, buf_view(&out));
 }
 
-static void send_event(struct visit *v, json_t *j)
+static void send_event(struct agent_request *rq, json_t *j)
 {
 	autojson json_t *mine = j;
 	autobuf struct buf out = BUF_INIT(ANSWER_MAX);
@@ -59,19 +59,19 @@ static void send_event(struct visit *v, json_t *j)
 	json_put(&out, mine);
 	buf_z(&out, "\n\n");
 	if (!out.bad && mine)
-		visit_write(v, buf_view(&out));
+		agent_request_write(rq, buf_view(&out));
 }
 
-static void refuse(struct visit *v, int status, const json_t *id, int code, const char *message)
+static void refuse(struct agent_request *rq, int status, const json_t *id, int code, const char *message)
 {
-	send_json(v, status, NULL, rpc_error(id, code, message, NULL));
+	send_json(rq, status, NULL, rpc_error(id, code, message, NULL));
 }
 
 /* --- streams that stay open ---------------------------------------------------------------------------------- */
 
 struct stay {
 	LIST_ENTRY(stay) link;
-	struct visit *v;
+	struct agent_request *v;
 };
 
 static struct {
@@ -85,7 +85,7 @@ static void on_alive(void *user)
 
 	(void)user;
 	LIST_FOREACH(s, &stays.all, link)
-	visit_write(s->v, STR_LIT(":\n\n"));
+	agent_request_write(s->v, STR_LIT(":\n\n"));
 	mcp_sessions_expire(clock_mono_ms());
 	timer_arm(stays.timer, ALIVE_MS);
 }
@@ -101,28 +101,28 @@ int mcp_http_open(struct loop *l, struct err *e)
 
 /* Clients that close their connection do not all end their session (DELETE): without any stream, its client counts as
  * gone. */
-static void session_left(const struct visit *v)
+static void session_left(const struct agent_request *rq)
 {
 	char agent[AGENT_NAME_MAX + 8];
 	const struct stay *s;
 
 	LIST_FOREACH(s, &stays.all, link)
 	{
-		if (strcmp(s->v->session, v->session) == 0 && strcmp(s->v->who.team, v->who.team) == 0)
+		if (strcmp(s->v->session, rq->session) == 0 && strcmp(s->v->who.team, rq->who.team) == 0)
 			return;
 	}
-	(void)snprintf(agent, sizeof agent, "mcp:%.60s", v->session);
-	desk_left(&v->who, agent);
+	(void)snprintf(agent, sizeof agent, "mcp:%.60s", rq->session);
+	state_disconnected(&rq->who, agent);
 }
 
-static void on_gone(struct visit *v, void *user)
+static void on_gone(struct agent_request *rq, void *user)
 {
 	struct stay *s = user;
 
 	LIST_REMOVE(s, link);
 	free(s);
-	if (v->session[0])
-		session_left(v);
+	if (rq->session[0])
+		session_left(rq);
 }
 
 static size_t stays_of(const struct caller *who)
@@ -136,11 +136,11 @@ static size_t stays_of(const struct caller *who)
 }
 
 /* Only handlers that are quick come here: it is the loop's. */
-static void stay_open(struct visit *v, json_t *first)
+static void stay_open(struct agent_request *rq, json_t *first)
 {
-	if (stays_of(&v->who) >= STAYS_EACH) {
+	if (stays_of(&rq->who) >= STAYS_EACH) {
 		json_decref(first);
-		visit_text(v, 429, "application/json", "Retry-After: 1\r\n",
+		agent_request_text(rq, 429, "application/json", "Retry-After: 1\r\n",
 		    STR_LIT("{\"code\":429,\"message\":\"too many streams of this key are open\"}"));
 		return;
 	}
@@ -148,24 +148,24 @@ static void stay_open(struct visit *v, json_t *first)
 
 	if (!s) {
 		json_decref(first);
-		visit_error(v, 503, "out of memory");
+		agent_request_error(rq, 503, "out of memory");
 		return;
 	}
-	s->v = v;
+	s->v = rq;
 	LIST_INSERT_HEAD(&stays.all, s, link);
-	visit_begin(v, 200, EVENTS, EVENT_LINES);
-	visit_stay(v, on_gone, s);
+	agent_request_begin(rq, 200, EVENTS, EVENT_LINES);
+	agent_request_stay(rq, on_gone, s);
 	if (first)
-		send_event(v, first);
+		send_event(rq, first);
 	else
-		visit_write(v, STR_LIT(":\n\n"));
+		agent_request_write(rq, STR_LIT(":\n\n"));
 }
 
 /* --- the headers of a request -------------------------------------------------------------------------------- */
 
-static bool accepts(const struct visit *v, const char *type)
+static bool accepts(const struct agent_request *rq, const char *type)
 {
-	return !v->accept[0] || strstr(v->accept, type) || strstr(v->accept, "*/*");
+	return !rq->accept[0] || strstr(rq->accept, type) || strstr(rq->accept, "*/*");
 }
 
 /* A value that header lines cannot hold is wrapped: "=?base64?...?=". */
@@ -183,26 +183,26 @@ static bool header_says(const char *header, const char *want)
 }
 
 /* What is wrong with the header lines of a request of the newer kind; NULL: nothing. */
-static const char *header_mismatch(const struct visit *v, const struct rpc_msg *m)
+static const char *header_mismatch(const struct agent_request *rq, const struct rpc_msg *m)
 {
 	const json_t *meta = json_object_get(m->params, "_meta");
 	const char *version = json_string_value(json_object_get(meta, "io.modelcontextprotocol/protocolVersion"));
 	const char *name = json_string_value(json_object_get(m->params, "name"));
 
-	if (!v->protocol[0])
+	if (!rq->protocol[0])
 		return "Header mismatch: header MCP-Protocol-Version is missing";
-	if (version && strcmp(v->protocol, version) != 0)
+	if (version && strcmp(rq->protocol, version) != 0)
 		return "Header mismatch: header MCP-Protocol-Version is not that of the body";
-	if (!v->rpc_method[0])
+	if (!rq->rpc_method[0])
 		return "Header mismatch: header Mcp-Method is missing";
-	if (!header_says(v->rpc_method, m->method))
+	if (!header_says(rq->rpc_method, m->method))
 		return "Header mismatch: header Mcp-Method is not that of the body";
 	if (strcmp(m->method, "tools/call") != 0)
 		return NULL;
-	if (!v->rpc_name[0])
+	if (!rq->rpc_name[0])
 		return "Header mismatch: header Mcp-Name is missing";
-	return name && !header_says(v->rpc_name, name) ? "Header mismatch: header Mcp-Name is not that of the body"
-						       : NULL;
+	return name && !header_says(rq->rpc_name, name) ? "Header mismatch: header Mcp-Name is not that of the body"
+							: NULL;
 }
 
 /* --- POST ---------------------------------------------------------------------------------------------------- */
@@ -230,9 +230,10 @@ static bool is_call(json_t *j)
 	return method && strcmp(method, "tools/call") == 0;
 }
 
-bool mcp_post_quick(const struct visit *cv)
+bool mcp_post_quick(const struct agent_request *cv)
 {
-	struct visit *v = (struct visit *)(uintptr_t)cv; /* what is parsed here is kept for the handler */
+	struct agent_request *v = (struct agent_request *)(uintptr_t)
+	    cv; /* what is parsed here is kept for the handler */
 	struct post *p = calloc(1, sizeof *p);
 	bool call = false;
 	json_t *one;
@@ -250,7 +251,7 @@ bool mcp_post_quick(const struct visit *cv)
 }
 
 struct running {              /* user of a tool's run */
-	struct tool_visit tv; /* first */
+	struct tool_request tv; /* first */
 	struct mcp_flight *flight;
 	bool events;
 };
@@ -259,7 +260,7 @@ static bool is_stopped(void *user)
 {
 	struct running *run = user;
 
-	return visit_gone(run->tv.v) || atomic_load(&run->flight->cancelled);
+	return agent_request_gone(run->tv.v) || atomic_load(&run->flight->cancelled);
 }
 
 static void on_note(void *user, json_t *note)
@@ -280,10 +281,10 @@ static void agent_name(const struct rpc_msg *m, const struct mcp_session *s, cha
 	ret[n] = '\0';
 }
 
-static json_t *call_tool(struct visit *v, struct mcp_session *s, const struct mcp_peer *peer, const struct rpc_msg *m,
-    bool events)
+static json_t *call_tool(struct agent_request *rq, struct mcp_session *s, const struct mcp_peer *peer,
+    const struct rpc_msg *m, bool events)
 {
-	struct running run = { .tv = { .v = v }, .flight = mcp_flight_new(s, m->id), .events = events };
+	struct running run = { .tv = { .v = rq }, .flight = mcp_flight_new(s, m->id), .events = events };
 	struct tool_run r = { .user = &run, .stopped = is_stopped };
 	struct atoll_error e = { 0 };
 	struct tool_host host;
@@ -292,7 +293,7 @@ static json_t *call_tool(struct visit *v, struct mcp_session *s, const struct mc
 
 	agent_name(m, s, agent);
 	r.agent = agent;
-	if (run.flight && tool_host_for(v, &host, &e) == 0) {
+	if (run.flight && tool_host_for(rq, &host, &e) == 0) {
 		r.host = &host;
 		answer = mcp_call(peer, m, &r, events ? on_note : NULL);
 	} else {
@@ -314,65 +315,65 @@ static int status_of(const struct mcp_peer *peer, const json_t *answer)
 									     : 200;
 }
 
-static void begin_session(struct visit *v, struct post *p, const struct mcp_peer *peer, json_t *answer)
+static void begin_session(struct agent_request *rq, struct post *p, const struct mcp_peer *peer, json_t *answer)
 {
 	if (!json_object_get(answer, "result")) {
-		send_json(v, 200, NULL, answer);
+		send_json(rq, 200, NULL, answer);
 		return;
 	}
-	p->session = mcp_session_new(&v->who, peer);
+	p->session = mcp_session_new(&rq->who, peer);
 	if (!p->session) {
 		json_decref(answer);
-		visit_error(v, 503, "out of memory");
+		agent_request_error(rq, 503, "out of memory");
 		return;
 	}
 	autofree char *line = str_fmt("Mcp-Session-Id: %s\r\n", mcp_session_id(p->session));
 
-	send_json(v, 200, line, answer);
+	send_json(rq, 200, line, answer);
 }
 
 /* One message that is not part of a batch. */
-static void take_one(struct visit *v, struct post *p, struct mcp_peer *peer, const struct rpc_msg *m)
+static void take_one(struct agent_request *rq, struct post *p, struct mcp_peer *peer, const struct rpc_msg *m)
 {
-	bool events = mcp_wants_progress(m) && accepts(v, EVENTS) && v->accept[0];
+	bool events = mcp_wants_progress(m) && accepts(rq, EVENTS) && rq->accept[0];
 	json_t *re = NULL;
 
 	switch (mcp_take(peer, m, &re)) {
 	case MCP_ANSWER:
 		if (strcmp(m->method, "initialize") == 0 && !peer->modern)
-			begin_session(v, p, peer, re);
+			begin_session(rq, p, peer, re);
 		else
-			send_json(v, status_of(peer, re), NULL, re);
+			send_json(rq, status_of(peer, re), NULL, re);
 		break;
 	case MCP_CANCEL:
 		if (p->session)
 			mcp_session_cancel(p->session, re);
-		visit_text(v, 202, NULL, NULL, STR_NULL);
+		agent_request_text(rq, 202, NULL, NULL, STR_NULL);
 		break;
 	case MCP_NOTHING:
-		visit_text(v, 202, NULL, NULL, STR_NULL);
+		agent_request_text(rq, 202, NULL, NULL, STR_NULL);
 		break;
 	case MCP_LISTEN:
-		stay_open(v, re);
+		stay_open(rq, re);
 		break;
 	case MCP_CALL:
 		if (events)
-			visit_begin(v, 200, EVENTS, EVENT_LINES);
-		re = call_tool(v, p->session, peer, m, events);
+			agent_request_begin(rq, 200, EVENTS, EVENT_LINES);
+		re = call_tool(rq, p->session, peer, m, events);
 		if (re)
 			(void)mcp_fit(json_object_get(re, "result"), events ? EVENT_MAX : MCP_ANSWER_FIT);
 		if (re && events)
-			send_event(v, re);
+			send_event(rq, re);
 		else if (re)
-			send_json(v, 200, NULL, re);
+			send_json(rq, 200, NULL, re);
 		else /* it was cancelled: there is nothing to say */
-			visit_text(v, 202, NULL, NULL, STR_NULL);
+			agent_request_text(rq, 202, NULL, NULL, STR_NULL);
 		break;
 	}
 }
 
 /* Several messages of a revision that has batches: the answers as one array. */
-static void take_batch(struct visit *v, struct post *p, struct mcp_peer *peer)
+static void take_batch(struct agent_request *rq, struct post *p, struct mcp_peer *peer)
 {
 	json_t *answers = json_array(), *one;
 	size_t i, size = 0;
@@ -405,7 +406,7 @@ static void take_batch(struct visit *v, struct post *p, struct mcp_peer *peer)
 			json_array_append_new(answers, re);
 			break;
 		case MCP_CALL:
-			re = call_tool(v, p->session, peer, &m, false);
+			re = call_tool(rq, p->session, peer, &m, false);
 			if (re) {
 				(void)mcp_fit(json_object_get(re, "result"), BATCH_FIT);
 				size += json_dumpb(re, NULL, 0, JSON_COMPACT | JSON_ENSURE_ASCII);
@@ -423,138 +424,138 @@ static void take_batch(struct visit *v, struct post *p, struct mcp_peer *peer)
 		}
 	}
 	if (json_array_size(answers)) {
-		send_json(v, 200, NULL, answers);
+		send_json(rq, 200, NULL, answers);
 		return;
 	}
 	json_decref(answers);
-	visit_text(v, 202, NULL, NULL, STR_NULL);
+	agent_request_text(rq, 202, NULL, NULL, STR_NULL);
 }
 
 /* The session that a request of an earlier revision belongs to. False: it has been refused. */
-static bool find_session(struct visit *v, struct post *p, const struct rpc_msg *m)
+static bool find_session(struct agent_request *rq, struct post *p, const struct rpc_msg *m)
 {
-	if (!v->session[0]) {
-		refuse(v, 400, m->id, RPC_INVALID_REQUEST,
+	if (!rq->session[0]) {
+		refuse(rq, 400, m->id, RPC_INVALID_REQUEST,
 		    "Bad Request: header Mcp-Session-Id is missing; begin with initialize");
 		return false;
 	}
-	p->session = mcp_session_find(&v->who, v->session);
+	p->session = mcp_session_find(&rq->who, rq->session);
 	if (!p->session)
-		refuse(v, 404, m->id, RPC_INVALID_REQUEST, "Session not found: begin anew with initialize");
+		refuse(rq, 404, m->id, RPC_INVALID_REQUEST, "Session not found: begin anew with initialize");
 	return p->session != NULL;
 }
 
-static void take_batches(struct visit *v, struct post *p)
+static void take_batches(struct agent_request *rq, struct post *p)
 {
 	struct rpc_msg none = { 0 };
 
-	if (!find_session(v, p, &none))
+	if (!find_session(rq, p, &none))
 		return;
 	struct mcp_peer peer = *mcp_session_peer(p->session);
 
 	if (mcp_batches(&peer))
-		take_batch(v, p, &peer);
+		take_batch(rq, p, &peer);
 	else
-		refuse(v, 400, NULL, RPC_INVALID_REQUEST,
+		refuse(rq, 400, NULL, RPC_INVALID_REQUEST,
 		    "Invalid Request: this revision of the protocol has no batches");
 }
 
-void mcp_post(struct visit *v)
+void mcp_post(struct agent_request *rq)
 {
-	struct post *p = v->work;
+	struct post *p = rq->work;
 	struct mcp_peer peer = { .version = "" };
 	struct rpc_msg m;
 
 	if (!p || (!p->text && !p->error)) {
-		visit_error(v, 503, "out of memory");
+		agent_request_error(rq, 503, "out of memory");
 		return;
 	}
-	if (v->content_type[0] && !strstr(v->content_type, "application/json")) {
-		refuse(v, 415, NULL, RPC_INVALID_REQUEST,
+	if (rq->content_type[0] && !strstr(rq->content_type, "application/json")) {
+		refuse(rq, 415, NULL, RPC_INVALID_REQUEST,
 		    "Unsupported Media Type: Content-Type must be application/json");
 		return;
 	}
-	if (!accepts(v, "application/json")) {
-		refuse(v, 406, NULL, RPC_INVALID_REQUEST,
+	if (!accepts(rq, "application/json")) {
+		refuse(rq, 406, NULL, RPC_INVALID_REQUEST,
 		    "Not Acceptable: Accept must have application/json and " EVENTS);
 		return;
 	}
 	if (!p->text) {
-		send_json(v, 400, NULL, take_ptr(&p->error));
+		send_json(rq, 400, NULL, take_ptr(&p->error));
 		return;
 	}
 	if (json_is_array(p->text)) {
-		take_batches(v, p);
+		take_batches(rq, p);
 		return;
 	}
 	if (!rpc_read(p->text, &m, &p->error)) {
-		send_json(v, 400, NULL, take_ptr(&p->error));
+		send_json(rq, 400, NULL, take_ptr(&p->error));
 		return;
 	}
 	bool modern = m.kind == RPC_REQUEST && mcp_is_modern(&m);
-	const char *bad = modern ? header_mismatch(v, &m) : NULL;
+	const char *bad = modern ? header_mismatch(rq, &m) : NULL;
 
 	if (bad) {
-		refuse(v, 400, m.id, RPC_HEADER_MISMATCH, bad);
+		refuse(rq, 400, m.id, RPC_HEADER_MISMATCH, bad);
 		return;
 	}
-	if (!modern && v->protocol[0] && !mcp_knows_version(v->protocol)) {
-		send_json(v, 400, NULL,
+	if (!modern && rq->protocol[0] && !mcp_knows_version(rq->protocol)) {
+		send_json(rq, 400, NULL,
 		    rpc_error(m.id, RPC_UNSUPPORTED_VERSION, "Unsupported protocol version",
 			json_pack("{s:[s,s],s:s}", "supported", MCP_LATEST, MCP_LATEST_LEGACY, "requested",
-			    v->protocol)));
+			    rq->protocol)));
 		return;
 	}
 	bool begins = m.method && strcmp(m.method, "initialize") == 0;
-	bool stands_alone = modern || begins || (m.kind != RPC_REQUEST && !v->session[0]);
+	bool stands_alone = modern || begins || (m.kind != RPC_REQUEST && !rq->session[0]);
 
-	if (!stands_alone && !find_session(v, p, &m))
+	if (!stands_alone && !find_session(rq, p, &m))
 		return;
 	if (p->session)
 		peer = *mcp_session_peer(p->session);
-	take_one(v, p, &peer, &m);
+	take_one(rq, p, &peer, &m);
 }
 
 /* --- GET and DELETE, of the revisions that have sessions -------------------------------------------------------- */
 
-bool mcp_get_quick(const struct visit *v)
+bool mcp_get_quick(const struct agent_request *rq)
 {
-	(void)v;
+	(void)rq;
 	return true;
 }
 
-void mcp_get(struct visit *v)
+void mcp_get(struct agent_request *rq)
 {
-	struct mcp_session *s = v->session[0] ? mcp_session_find(&v->who, v->session) : NULL;
+	struct mcp_session *s = rq->session[0] ? mcp_session_find(&rq->who, rq->session) : NULL;
 
-	if (!v->session[0])
-		visit_text(v, 405, "application/json", "Allow: POST\r\n",
+	if (!rq->session[0])
+		agent_request_text(rq, 405, "application/json", "Allow: POST\r\n",
 		    STR_LIT("{\"code\":405,\"message\":\"GET needs the header Mcp-Session-Id\"}"));
 	else if (!s)
-		refuse(v, 404, NULL, RPC_INVALID_REQUEST, "Session not found: begin anew with initialize");
-	else if (!v->accept[0] || !accepts(v, EVENTS))
-		refuse(v, 406, NULL, RPC_INVALID_REQUEST, "Not Acceptable: Accept must have " EVENTS);
+		refuse(rq, 404, NULL, RPC_INVALID_REQUEST, "Session not found: begin anew with initialize");
+	else if (!rq->accept[0] || !accepts(rq, EVENTS))
+		refuse(rq, 406, NULL, RPC_INVALID_REQUEST, "Not Acceptable: Accept must have " EVENTS);
 	else
-		stay_open(v, NULL);
+		stay_open(rq, NULL);
 	mcp_session_unref(s);
 }
 
-void mcp_delete(struct visit *v)
+void mcp_delete(struct agent_request *rq)
 {
 	struct atoll_error e;
-	struct boxes *b = visit_boxes(v, &e);
-	char agent[AGENT_NAME_MAX + 8], id[BOXES_SESSION_SIZE];
-	struct mcp_session *s = v->session[0] ? mcp_session_find(&v->who, v->session) : NULL;
+	struct sandbox_cache *b = agent_request_cache(rq, &e);
+	char agent[AGENT_NAME_MAX + 8], id[SESSION_ID_SIZE];
+	struct mcp_session *s = rq->session[0] ? mcp_session_find(&rq->who, rq->session) : NULL;
 	struct rpc_msg none = { 0 };
 
 	if (!s || !b) {
-		refuse(v, v->session[0] ? 404 : 400, NULL, RPC_INVALID_REQUEST,
-		    v->session[0] ? "Session not found" : "Bad Request: header Mcp-Session-Id is missing");
+		refuse(rq, rq->session[0] ? 404 : 400, NULL, RPC_INVALID_REQUEST,
+		    rq->session[0] ? "Session not found" : "Bad Request: header Mcp-Session-Id is missing");
 	} else {
 		agent_name(&none, s, agent);
-		(void)mcp_session_end(&v->who, v->session);
-		(void)boxes_session_end(b, agent, NULL, id, &e);
-		visit_text(v, 200, NULL, NULL, STR_NULL);
+		(void)mcp_session_end(&rq->who, rq->session);
+		(void)sandbox_cache_session_end(b, agent, NULL, id, &e);
+		agent_request_text(rq, 200, NULL, NULL, STR_NULL);
 	}
 	mcp_session_unref(s);
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#include "agent/visit.h"
+#include "agent/request.h"
 #include "base/clock.h"
 #include "base/rand.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "agent/messages.h"
+#include "agent/request.h"
 #include "agent/run.h"
-#include "agent/visit.h"
 #include "base/fd.h"
 #include "http/json.h"
 #include "mcp/tools.h"
@@ -40,9 +40,9 @@ static int make_one(void *user, struct atoll_error *e)
 
 static void create_sandbox(struct message *m, const struct intent *i)
 {
-	const struct atoll_pair metadata[] = { { "agent", m->agent_id ? m->agent_id : DESK_AGENT } };
+	const struct atoll_pair metadata[] = { { "agent", m->agent_id ? m->agent_id : STATE_AGENT } };
 	const struct atoll_spec spec = {
-		.template_id = desk()->settings->environment,
+		.template_id = state()->settings->environment,
 		.timeout_s = i->timeout_s ? i->timeout_s : TIMEOUT_S,
 		.metadata = metadata,
 		.n_metadata = 1,
@@ -54,7 +54,7 @@ static void create_sandbox(struct message *m, const struct intent *i)
 		message_say(m, "Would create a sandbox that ends after %u seconds.", spec.timeout_s);
 		return;
 	}
-	if (!message_client(m, &e) || desk_try(m->a, make_one, &(struct making) { m->a, &spec, &sb }, &e) < 0) {
+	if (!message_client(m, &e) || state_try(m->a, make_one, &(struct making) { m->a, &spec, &sb }, &e) < 0) {
 		server_late(&e);
 		message_failed(m, "create a sandbox", &e);
 		return;
@@ -179,11 +179,11 @@ static void install(struct message *m, const struct intent *i)
 		message_say(m, "Would install %zu packages with %s.", i->n_names, i->manager);
 		return;
 	}
-	if (message_session(m, &e) < 0 || desk_try(m->a, install_them, &(struct installing) { m, i, &out }, &e) < 0) {
+	if (message_session(m, &e) < 0 || state_try(m->a, install_them, &(struct installing) { m, i, &out }, &e) < 0) {
 		message_failed(m, "install packages", &e);
 		return;
 	}
-	atoll_session_written(desk()->sessions, m->session.id);
+	atoll_session_written(state()->sessions, m->session.id);
 	bool ok = out->exit.code == 0;
 
 	m->success &= ok;
@@ -295,9 +295,9 @@ static void git(struct message *m, const struct intent *i)
 	int rc = message_session(m, &e);
 
 	if (rc == 0)
-		rc = desk_try(m->a, git_in_sandbox, &(struct gitting) { m, i, &r }, &e);
+		rc = state_try(m->a, git_in_sandbox, &(struct gitting) { m, i, &r }, &e);
 	if (*m->session.id)
-		atoll_session_written(desk()->sessions, m->session.id);
+		atoll_session_written(state()->sessions, m->session.id);
 	if (rc < 0)
 		message_failed(m, "run git", &e);
 	else

@@ -5,14 +5,14 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "agent/desk.h"
 #include "agent/intent.h"
+#include "agent/state.h"
 #include "base/buf.h"
 
 struct message { /* under way */
-	struct visit *v;
+	struct agent_request *v;
 	struct atoll *a; /* NULL until it is needed */
-	char owner[DESK_OWNER_SIZE];
+	char owner[STATE_OWNER_SIZE];
 	const char *agent_id, *user_id, *dir; /* agent_id NULL: that of the key */
 	struct atoll_session session;         /* id "": none was needed yet */
 	unsigned timeout_ms;

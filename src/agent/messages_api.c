@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "agent/messages.h"
+#include "agent/request.h"
 #include "agent/routes.h"
 #include "agent/run.h"
-#include "agent/visit.h"
 #include "http/json.h"
 
 #define REPLY_MAX (8u * 1024 * 1024)
@@ -39,14 +39,14 @@ void message_failed(struct message *m, const char *what, const struct atoll_erro
 struct atoll *message_client(struct message *m, struct atoll_error *e)
 {
 	if (!m->a)
-		m->a = visit_client(m->v, e);
+		m->a = agent_request_client(m->v, e);
 	return m->a;
 }
 
 int message_session(struct message *m, struct atoll_error *e)
 {
 	const struct atoll_session_spec spec = { .owner = m->owner,
-		.agent_id = m->agent_id ? m->agent_id : DESK_AGENT,
+		.agent_id = m->agent_id ? m->agent_id : STATE_AGENT,
 		.user_id = m->user_id,
 		.scope = m->agent_id ? NULL : m->v->who.key_name };
 
@@ -54,14 +54,14 @@ int message_session(struct message *m, struct atoll_error *e)
 
 	if (!message_client(m, e))
 		return -e->no;
-	return *m->session.id ? 0 : desk_session(m->a, &spec, true, &m->session, &made, e);
+	return *m->session.id ? 0 : state_session(m->a, &spec, true, &m->session, &made, e);
 }
 
 /* Of a session that is there. */
 int message_sandbox(struct message *m, struct atoll_sandbox **ret, struct atoll_error *e)
 {
 	bool recovered = false;
-	int rc = atoll_session_open(desk()->sessions, m->a, m->owner, m->session.id, NULL, ret, &recovered, e);
+	int rc = atoll_session_open(state()->sessions, m->a, m->owner, m->session.id, NULL, ret, &recovered, e);
 
 	if (rc == 0 && !recovered && atoll_sandbox_running(*ret, e) == 0) {
 		char gone[64];
@@ -69,7 +69,7 @@ int message_sandbox(struct message *m, struct atoll_sandbox **ret, struct atoll_
 		(void)snprintf(gone, sizeof gone, "%s", atoll_sandbox_id(*ret));
 		atoll_sandbox_free(*ret);
 		*ret = NULL;
-		rc = atoll_session_open(desk()->sessions, m->a, m->owner, m->session.id, gone, ret, &recovered, e);
+		rc = atoll_session_open(state()->sessions, m->a, m->owner, m->session.id, gone, ret, &recovered, e);
 	}
 	if (rc == 0 && recovered)
 		message_say(m, "The earlier sandbox was gone; this is in a new one.");
@@ -99,7 +99,7 @@ static int take_session(struct message *m, const json_t *body, struct atoll_erro
 		(void)snprintf(e->text, sizeof e->text, "%s", why.text);
 		return -EINVAL;
 	}
-	return id ? atoll_session_get(desk()->sessions, m->owner, id, &m->session, e) : 0;
+	return id ? atoll_session_get(state()->sessions, m->owner, id, &m->session, e) : 0;
 }
 
 static json_t *answer(struct message *m, const struct intents *l)
@@ -136,7 +136,7 @@ static void work_off(struct message *m, const struct intents *l)
 	if (l->n == 0)
 		message_say(m,
 		    "The message asks for nothing that is done here: code to run, sandboxes, packages, git.");
-	for (size_t i = 0; i < l->n && !visit_gone(m->v); i++) {
+	for (size_t i = 0; i < l->n && !agent_request_gone(m->v); i++) {
 		if (l->n > 1)
 			message_say(m, "%s%zu of %zu:", i ? "\n" : "", i + 1, l->n);
 		message_do(m, &l->v[i]);
@@ -150,11 +150,11 @@ static void work_off(struct message *m, const struct intents *l)
 		    "Running code is off for now, because the server cannot be reached; all else is answered.");
 }
 
-void agent_messages(struct visit *v)
+void agent_messages(struct agent_request *rq)
 {
-	autojson json_t *body = visit_body(v, false);
-	struct message m = { .v = v,
-		.timeout_ms = desk()->settings->retry.timeout_ms,
+	autojson json_t *body = agent_request_body(rq, false);
+	struct message m = { .v = rq,
+		.timeout_ms = state()->settings->retry.timeout_ms,
 		.success = true,
 		.reply = BUF_INIT(REPLY_MAX) };
 	struct atoll_error ae = { 0 };
@@ -165,33 +165,33 @@ void agent_messages(struct visit *v)
 
 	if (!body)
 		return;
-	desk_owner(&v->who, m.owner);
+	state_owner(&rq->who, m.owner);
 	if (take_text(body, &text, &why) < 0 || json_get_str(body, "agentId", &m.agent_id, &why) < 0 ||
 	    json_get_str(body, "userId", &m.user_id, &why) < 0 ||
 	    json_get_str(body, "workingDirectory", &m.dir, &why) < 0 ||
 	    json_get_bool(body, "dryRun", &m.dry_run, &why) < 0 || take_timeout(body, &timeout, &why) < 0) {
-		visit_error(v, 400, "%s", why.text);
+		agent_request_error(rq, 400, "%s", why.text);
 		return;
 	}
 	if (take_session(&m, body, &ae) < 0) {
-		visit_fail(v, &ae);
+		agent_request_fail(rq, &ae);
 		return;
 	}
 	l = calloc(1, sizeof *l);
 	int rc = l ? intents_parse(str_of(text), l) : -ENOMEM;
 
 	if (rc < 0) {
-		visit_error(v, rc == -E2BIG ? 413 : 500,
+		agent_request_error(rq, rc == -E2BIG ? 413 : 500,
 		    rc == -E2BIG ? "field 'text' is longer than %d bytes" : "out of memory", INTENT_TEXT_MAX);
 		free(l);
 		return;
 	}
-	desk_count(COUNT_MESSAGES);
+	state_count(COUNT_MESSAGES);
 	m.timeout_ms = (unsigned)timeout;
 	m.executions = json_array();
 	m.data = json_object();
 	work_off(&m, l);
-	visit_json(v, 200, answer(&m, l));
+	agent_request_json(rq, 200, answer(&m, l));
 	intents_done(l);
 	free(l);
 	json_decref(m.executions);

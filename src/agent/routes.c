@@ -14,7 +14,7 @@ static const struct route routes[] = {
 	{ { "POST", "/agent/tools/{name}" }, TOOL, agent_tool_call },
 	{ { "POST", "/agent/tool-records" }, 4096, agent_tool_record },
 	{ { "GET", "/agent/health" }, 0, agent_health },
-	{ { "GET", "/agent/state" }, 0, agent_state },
+	{ { "GET", "/agent/state" }, 0, agent_state_get },
 	{ { "GET", "/agent/metrics" }, 0, agent_metrics },
 	{ { "POST", "/agent/messages" }, CODE, agent_messages },
 	{ { "GET", "/agent/sessions" }, 0, agent_sessions_list },

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/desk.h"
-#include "agent/visit.h"
+#include "agent/request.h"
+#include "agent/state.h"
 #include "base/fd.h"
 #include "client/client.h"
 #include "http/json.h"
 
-static int failed(struct visit *v, const struct atoll_error *ae, const char *session_id, const char *language,
+static int failed(struct agent_request *rq, const struct atoll_error *ae, const char *session_id, const char *language,
     struct str code, unsigned timeout_ms, struct run_outcome *ret)
 {
 	struct atoll_failure f;
@@ -24,9 +24,9 @@ static int failed(struct visit *v, const struct atoll_error *ae, const char *ses
 	ret->away = f.transport;
 	ret->json = json_pack("{s:b,s:s*,s:n,s:[],s:{s:[],s:[]},s:o*}", "success", 0, "language", language, "text",
 	    "results", "logs", "stdout", "stderr", "error", text ? json_loads(text, 0, NULL) : NULL);
-	desk_count(COUNT_FAILED);
+	state_count(COUNT_FAILED);
 	if (language)
-		desk_executed(v, session_id, language, code, f.type);
+		state_executed(rq, session_id, language, code, f.type);
 	return f.transport                          ? 503
 	    : ae->no == EINVAL                      ? 400
 	    : ae->no == E2BIG                       ? 413
@@ -122,7 +122,7 @@ static int go_to(struct run_place *p, const char *language, unsigned timeout_ms,
 		return -ae->no;
 	const struct atoll_code what = { .code = code, .language = language, .timeout_ms = timeout_ms };
 
-	if (atoll_session_run(desk()->sessions, p->a, p->owner, p->session_id, &what, NULL, r, ae) < 0)
+	if (atoll_session_run(state()->sessions, p->a, p->owner, p->session_id, &what, NULL, r, ae) < 0)
 		return -ae->no;
 	autojson json_t *j = json_loads(r->json, 0, NULL);
 
@@ -132,8 +132,8 @@ static int go_to(struct run_place *p, const char *language, unsigned timeout_ms,
 	return 1;
 }
 
-int run_in_session(struct visit *v, struct run_place *p, const char *language, const char *code, unsigned timeout_ms,
-    struct run_outcome *ret)
+int run_in_session(struct agent_request *rq, struct run_place *p, const char *language, const char *code,
+    unsigned timeout_ms, struct run_outcome *ret)
 {
 	struct atoll_session_result r = { 0 };
 	struct atoll_error ae = { 0 };
@@ -143,32 +143,32 @@ int run_in_session(struct visit *v, struct run_place *p, const char *language, c
 
 	*ret = (struct run_outcome) { 0 };
 	if (atoll_prepare_code(language, code, &name, &text, &ae) < 0)
-		return failed(v, &ae, p->session_id, NULL, str_of(code), 0, ret);
-	atoll_policy_code(desk()->settings->policy, desk_policy_key(&v->who), name, text, &verdict);
-	if (desk_refuses(v, &verdict, "EXECUTE_CODE", p->session_id))
+		return failed(rq, &ae, p->session_id, NULL, str_of(code), 0, ret);
+	atoll_policy_code(state()->settings->policy, state_policy_key(&rq->who), name, text, &verdict);
+	if (state_refuses(rq, &verdict, "EXECUTE_CODE", p->session_id))
 		return refused(&verdict, p, name, code, ret);
 	if (p->make && p->make(p, &ae) < 0)
-		return failed(v, &ae, p->session_id, NULL, str_of(code), 0, ret);
+		return failed(rq, &ae, p->session_id, NULL, str_of(code), 0, ret);
 	/* The imports that were put before it are no part of what may come from the cache. */
-	const char *run = atoll_cache_enabled(desk()->cache, p->session_id) && atoll_code_pure(name, code) ? code
-													   : text;
+	const char *run = atoll_cache_enabled(state()->cache, p->session_id) && atoll_code_pure(name, code) ? code
+													    : text;
 	const struct atoll_code what = { .code = run, .language = name, .timeout_ms = timeout_ms };
 
 	int there = go_to(p, name, timeout_ms, &r, &ae);
 
 	if (there < 0 ||
-	    (there && atoll_session_run(desk()->sessions, p->a, p->owner, p->session_id, &what, NULL, &r, &ae) < 0))
-		return failed(v, &ae, p->session_id, name, str_of(code), timeout_ms, ret);
+	    (there && atoll_session_run(state()->sessions, p->a, p->owner, p->session_id, &what, NULL, &r, &ae) < 0))
+		return failed(rq, &ae, p->session_id, name, str_of(code), timeout_ms, ret);
 	ret->json = json_loads(r.json, 0, NULL);
 	if (ret->json) {
 		add_remedy(ret->json, p->session_id, code);
 		add_more(ret->json, name, &r, &verdict);
 	}
 	ret->success = json_is_true(json_object_get(ret->json, "success"));
-	desk_count(r.cached ? COUNT_CACHED : ret->success ? COUNT_OK : COUNT_ERROR);
+	state_count(r.cached ? COUNT_CACHED : ret->success ? COUNT_OK : COUNT_ERROR);
 	if (r.recovered)
-		desk_count(COUNT_RECOVERED);
-	desk_executed(v, p->session_id, name, str_of(code), r.cached ? "cached" : ret->success ? "ok" : "error");
+		state_count(COUNT_RECOVERED);
+	state_executed(rq, p->session_id, name, str_of(code), r.cached ? "cached" : ret->success ? "ok" : "error");
 	atoll_session_result_done(&r);
 	return 200;
 }

@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "client/atoll.h"
 
-struct visit;
+struct agent_request;
 
 struct run_outcome {
 	json_t *json; /* {"success","language","text","results","logs","error"?,"cached"?,"recovered"?,...}; new
@@ -27,8 +27,8 @@ struct run_place { /* where: a session, which may be made only when the code is 
 };
 
 /* The HTTP status that fits: 200 whenever the code was run, whatever came of it. */
-int run_in_session(struct visit *v, struct run_place *p, const char *language, const char *code, unsigned timeout_ms,
-    struct run_outcome *ret);
+int run_in_session(struct agent_request *rq, struct run_place *p, const char *language, const char *code,
+    unsigned timeout_ms, struct run_outcome *ret);
 
 struct atoll_list;
 json_t *agent_sandbox_rows(const struct atoll_list *l);

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/desk.h"
+#include "agent/request.h"
 #include "agent/routes.h"
 #include "agent/run.h"
-#include "agent/visit.h"
+#include "agent/state.h"
 #include "base/fd.h"
 #include "client/client.h"
 #include "http/json.h"
@@ -39,25 +39,25 @@ int take_timeout(const json_t *body, int64_t *ret, struct err *why)
 	return 0;
 }
 
-static void refuse(struct visit *v, const struct err *why)
+static void refuse(struct agent_request *rq, const struct err *why)
 {
-	visit_error(v, 400, "%s", why->text);
+	agent_request_error(rq, 400, "%s", why->text);
 }
 
-void agent_sessions_list(struct visit *v)
+void agent_sessions_list(struct agent_request *rq)
 {
-	char owner[DESK_OWNER_SIZE];
+	char owner[STATE_OWNER_SIZE];
 	struct atoll_session *all = calloc(LIST_MAX, sizeof *all);
 	json_t *list = json_array();
 
-	desk_owner(&v->who, owner);
-	(void)atoll_sessions_expire(desk()->sessions, NULL, owner);
-	size_t n = all ? atoll_sessions_list(desk()->sessions, owner, all, LIST_MAX) : 0;
+	state_owner(&rq->who, owner);
+	(void)atoll_sessions_expire(state()->sessions, NULL, owner);
+	size_t n = all ? atoll_sessions_list(state()->sessions, owner, all, LIST_MAX) : 0;
 
 	for (size_t i = 0; i < n && i < LIST_MAX; i++)
 		(void)json_array_append_new(list, agent_session_json(&all[i]));
 	free(all);
-	visit_json(v, 200, list);
+	agent_request_json(rq, 200, list);
 }
 
 /* A field of a session's sandbox is one of the session by another name. */
@@ -72,10 +72,10 @@ static void call_by_name(struct atoll_error *e, const char *theirs, const char *
 	memcpy(e->text, text, sizeof text);
 }
 
-void agent_sessions_create(struct visit *v)
+void agent_sessions_create(struct agent_request *rq)
 {
-	autojson json_t *body = visit_body(v, true);
-	char owner[DESK_OWNER_SIZE];
+	autojson json_t *body = agent_request_body(rq, true);
+	char owner[STATE_OWNER_SIZE];
 	struct atoll_session_spec spec = { .owner = owner };
 	struct atoll_session s;
 	struct atoll_error ae = { 0 };
@@ -86,7 +86,7 @@ void agent_sessions_create(struct visit *v)
 
 	if (!body)
 		return;
-	desk_owner(&v->who, owner);
+	state_owner(&rq->who, owner);
 	if (json_only(body, create_fields, &why) < 0 || json_get_str(body, "agentId", &spec.agent_id, &why) < 0 ||
 	    json_get_str(body, "userId", &spec.user_id, &why) < 0 ||
 	    json_get_str(body, "environment", &spec.environment, &why) < 0 ||
@@ -95,97 +95,97 @@ void agent_sessions_create(struct visit *v)
 	    json_get_bool(body, "cache", &spec.cache, &why) < 0 ||
 	    json_get_bool(body, "getOrCreate", &reuse, &why) < 0 || json_get_obj(body, "envs", &envs, &why) < 0 ||
 	    (envs && json_check_str_map(envs, "envs", &why) < 0)) {
-		refuse(v, &why);
+		refuse(rq, &why);
 		return;
 	}
 	if (!spec.agent_id) {
-		spec.agent_id = DESK_AGENT;
-		spec.scope = v->who.key_name;
+		spec.agent_id = STATE_AGENT;
+		spec.scope = rq->who.key_name;
 	}
-	struct atoll *a = visit_client(v, &ae);
+	struct atoll *a = agent_request_client(rq, &ae);
 	const char *name;
 	json_t *value;
 
 	if (json_object_size(envs) > ENVS_MAX) {
-		visit_error(v, 400, "field 'envs' has more than %d variables", ENVS_MAX);
+		agent_request_error(rq, 400, "field 'envs' has more than %d variables", ENVS_MAX);
 		return;
 	}
 	json_object_foreach(envs, name, value)
 	    pairs[spec.n_envs++] = (struct atoll_pair) { name, json_string_value(value) };
 	spec.envs = pairs;
 	if (!a || client_resources(limits, &spec.limits, &ae) < 0 || client_thresholds(alerts, &spec.alerts, &ae) < 0) {
-		visit_fail(v, &ae);
+		agent_request_fail(rq, &ae);
 		return;
 	}
 	bool made = false;
 
-	if (desk_session(a, &spec, reuse, &s, &made, &ae) < 0) {
+	if (state_session(a, &spec, reuse, &s, &made, &ae) < 0) {
 		call_by_name(&ae, "templateID", "environment");
 		call_by_name(&ae, "envVars", "envs");
-		visit_fail(v, &ae);
+		agent_request_fail(rq, &ae);
 	} else {
-		visit_json(v, made ? 201 : 200, agent_session_json(&s));
+		agent_request_json(rq, made ? 201 : 200, agent_session_json(&s));
 	}
 }
 
-void agent_session_get(struct visit *v)
+void agent_session_get(struct agent_request *rq)
 {
-	char owner[DESK_OWNER_SIZE];
+	char owner[STATE_OWNER_SIZE];
 	struct atoll_session s;
 	struct atoll_error ae;
 
-	desk_owner(&v->who, owner);
-	if (atoll_session_get(desk()->sessions, owner, v->param, &s, &ae) < 0)
-		visit_fail(v, &ae);
+	state_owner(&rq->who, owner);
+	if (atoll_session_get(state()->sessions, owner, rq->param, &s, &ae) < 0)
+		agent_request_fail(rq, &ae);
 	else
-		visit_json(v, 200, agent_session_json(&s));
+		agent_request_json(rq, 200, agent_session_json(&s));
 }
 
-void agent_session_delete(struct visit *v)
+void agent_session_delete(struct agent_request *rq)
 {
-	char owner[DESK_OWNER_SIZE];
+	char owner[STATE_OWNER_SIZE];
 	struct atoll_error ae = { 0 };
-	struct atoll *a = visit_client(v, &ae);
+	struct atoll *a = agent_request_client(rq, &ae);
 
-	desk_owner(&v->who, owner);
-	if (!a || atoll_session_destroy(desk()->sessions, a, owner, v->param, &ae) < 0)
-		visit_fail(v, &ae);
+	state_owner(&rq->who, owner);
+	if (!a || atoll_session_destroy(state()->sessions, a, owner, rq->param, &ae) < 0)
+		agent_request_fail(rq, &ae);
 	else
-		visit_text(v, 204, NULL, NULL, STR_NULL);
+		agent_request_text(rq, 204, NULL, NULL, STR_NULL);
 }
 
-void agent_session_execute(struct visit *v)
+void agent_session_execute(struct agent_request *rq)
 {
-	autojson json_t *body = visit_body(v, false);
-	char owner[DESK_OWNER_SIZE];
+	autojson json_t *body = agent_request_body(rq, false);
+	char owner[STATE_OWNER_SIZE];
 	const char *code = NULL, *language = NULL, *dir = NULL;
-	int64_t timeout = desk()->settings->retry.timeout_ms;
+	int64_t timeout = state()->settings->retry.timeout_ms;
 	struct atoll_session s;
 	struct atoll_error ae = { 0 };
 	struct err why = ERR_INIT;
 
 	if (!body)
 		return;
-	desk_owner(&v->who, owner);
+	state_owner(&rq->who, owner);
 	if (json_only(body, execute_fields, &why) < 0 || json_need_str(body, "code", &code, &why) < 0 ||
 	    json_get_str(body, "workingDirectory", &dir, &why) < 0 ||
 	    json_get_str(body, "language", &language, &why) < 0 || take_timeout(body, &timeout, &why) < 0) {
-		refuse(v, &why);
+		refuse(rq, &why);
 		return;
 	}
-	struct atoll *a = visit_client(v, &ae);
+	struct atoll *a = agent_request_client(rq, &ae);
 
-	if (!a || atoll_session_get(desk()->sessions, owner, v->param, &s, &ae) < 0) {
-		visit_fail(v, &ae);
+	if (!a || atoll_session_get(state()->sessions, owner, rq->param, &s, &ae) < 0) {
+		agent_request_fail(rq, &ae);
 		return;
 	}
 	struct run_outcome out = { 0 };
 	if (!language && strncmp(code, "```", 3) != 0)
 		language = "python";
 	struct run_place place = { .a = a, .owner = owner, .session_id = s.id, .dir = dir };
-	int status = run_in_session(v, &place, language, code, (unsigned)timeout, &out);
+	int status = run_in_session(rq, &place, language, code, (unsigned)timeout, &out);
 
-	visit_json(v, status, out.json);
+	agent_request_json(rq, status, out.json);
 }
 
 /* --- what it uses --- */
@@ -214,20 +214,20 @@ static json_t *usage_json(const struct atoll_session *s, const struct atoll_poin
 	    alerts);
 }
 
-void agent_session_usage(struct visit *v)
+void agent_session_usage(struct agent_request *rq)
 {
-	char owner[DESK_OWNER_SIZE];
+	char owner[STATE_OWNER_SIZE];
 	struct atoll_session s;
 	struct atoll_points *points = NULL;
 	struct atoll_error ae = { 0 };
-	struct atoll *a = visit_client(v, &ae);
+	struct atoll *a = agent_request_client(rq, &ae);
 
-	desk_owner(&v->who, owner);
-	if (!a || atoll_session_get(desk()->sessions, owner, v->param, &s, &ae) < 0 ||
+	state_owner(&rq->who, owner);
+	if (!a || atoll_session_get(state()->sessions, owner, rq->param, &s, &ae) < 0 ||
 	    atoll_metrics_latest(a, (const char *const[]) { s.sandbox_id }, 1, &points, &ae) < 0) {
-		visit_fail(v, &ae);
+		agent_request_fail(rq, &ae);
 		return;
 	}
-	visit_json(v, 200, usage_json(&s, points->n ? &points->v[0] : NULL));
+	agent_request_json(rq, 200, usage_json(&s, points->n ? &points->v[0] : NULL));
 	atoll_points_free(points);
 }

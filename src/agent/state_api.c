@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "agent/clients.h"
-#include "agent/desk.h"
+#include "agent/request.h"
 #include "agent/routes.h"
 #include "agent/run.h"
-#include "agent/visit.h"
+#include "agent/state.h"
 #include "base/buf.h"
 #include "base/fd.h"
 #include "client/client.h"
@@ -24,7 +24,7 @@ static json_t *capabilities(bool can_execute)
 
 static json_t *limits_json(void)
 {
-	const struct atoll_agent_settings *s = desk()->settings;
+	const struct atoll_agent_settings *s = state()->settings;
 
 	return json_pack("{s:I,s:I,s:I,s:s}", "sessionTimeoutMs", (json_int_t)s->session_timeout_ms,
 	    "maxConcurrentSessions", (json_int_t)s->max_sessions, "timeoutMs", (json_int_t)s->retry.timeout_ms,
@@ -35,24 +35,24 @@ static json_t *cache_json(void)
 {
 	struct atoll_cache_stats st;
 
-	atoll_cache_stats(desk()->cache, &st);
+	atoll_cache_stats(state()->cache, &st);
 	return json_pack("{s:I,s:I,s:I,s:I}", "hits", (json_int_t)st.hits, "misses", (json_int_t)st.misses, "entries",
 	    (json_int_t)st.entries, "bytes", (json_int_t)st.bytes);
 }
 
-void agent_state(struct visit *v)
+void agent_state_get(struct agent_request *rq)
 {
-	char owner[DESK_OWNER_SIZE];
+	char owner[STATE_OWNER_SIZE];
 	struct atoll_error ae = { 0 };
 	struct atoll_list *l = NULL;
-	struct atoll *a = visit_client(v, &ae);
+	struct atoll *a = agent_request_client(rq, &ae);
 	bool reached = a && atoll_list_sandboxes(a, &l, &ae) == 0,
-	     healthy = reached && atoll_health(a, &ae) == 0 && desk_can_execute(a, &ae);
+	     healthy = reached && atoll_health(a, &ae) == 0 && state_can_execute(a, &ae);
 	size_t running = 0, n = reached ? l->n : 0;
 	autobuf struct buf text = BUF_INIT(64 * 1024);
 
-	desk_owner(&v->who, owner);
-	size_t sessions = atoll_sessions_list(desk()->sessions, owner, NULL, 0);
+	state_owner(&rq->who, owner);
+	size_t sessions = atoll_sessions_list(state()->sessions, owner, NULL, 0);
 
 	for (size_t i = 0; i < n; i++)
 		running += strcmp(l->v[i].state, "running") == 0;
@@ -61,7 +61,7 @@ void agent_state(struct visit *v)
 		    running, n, sessions);
 	else
 		buf_fmt(&text, "Code cannot be run now: %s", ae.text);
-	visit_json(v, 200,
+	agent_request_json(rq, 200,
 	    json_pack("{s:s,s:b,s:b,s:{s:I,s:I,s:I},s:o,s:o,s:o,s:s,s:o,s:s}", "text", buf_cstr(&text),
 		"canExecuteCode", healthy, "isHealthy", healthy, "counts", "sandboxes", (json_int_t)n, "running",
 		(json_int_t)running, "sessions", (json_int_t)sessions, "sandboxes",
@@ -81,7 +81,7 @@ static void put_counter(struct buf *out, const char *name, const char *help, uin
 static void put_executions(struct buf *out)
 {
 	static const struct {
-		enum desk_count what;
+		enum state_counter what;
 		const char *outcome;
 	} all[] = { { COUNT_OK, "ok" }, { COUNT_ERROR, "error" }, { COUNT_CACHED, "cached" },
 		{ COUNT_FAILED, "failed" } };
@@ -91,22 +91,22 @@ static void put_executions(struct buf *out)
 	    "atoll_agent_executions_total counter\n");
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		buf_fmt(out, "atoll_agent_executions_total{outcome=\"%s\"} %" PRIu64 "\n", all[i].outcome,
-		    desk_counted(all[i].what));
+		    state_counted(all[i].what));
 }
 
-void agent_metrics(struct visit *v)
+void agent_metrics(struct agent_request *rq)
 {
 	autobuf struct buf out = BUF_INIT(64 * 1024);
 	struct atoll_cache_stats st;
 
-	atoll_cache_stats(desk()->cache, &st);
+	atoll_cache_stats(state()->cache, &st);
 	put_executions(&out);
-	put_counter(&out, "atoll_agent_messages_total", "Messages that were read.", desk_counted(COUNT_MESSAGES));
-	put_counter(&out, "atoll_agent_refused_total", "What the policy refused.", desk_counted(COUNT_REFUSED));
+	put_counter(&out, "atoll_agent_messages_total", "Messages that were read.", state_counted(COUNT_MESSAGES));
+	put_counter(&out, "atoll_agent_refused_total", "What the policy refused.", state_counted(COUNT_REFUSED));
 	put_counter(&out, "atoll_agent_warned_total", "What the policy found and let pass.",
-	    desk_counted(COUNT_WARNED));
+	    state_counted(COUNT_WARNED));
 	put_counter(&out, "atoll_agent_recovered_total", "Sessions that went on in a new sandbox.",
-	    desk_counted(COUNT_RECOVERED));
+	    state_counted(COUNT_RECOVERED));
 	put_counter(&out, "atoll_agent_cache_hits_total", "Results from the cache.", st.hits);
 	put_counter(&out, "atoll_agent_cache_misses_total", "Results that were not in the cache.", st.misses);
 	buf_fmt(&out,
@@ -117,5 +117,5 @@ void agent_metrics(struct visit *v)
 	    "# HELP atoll_agent_breaker_open Callers whose calls into sandboxes are refused at once.\n# TYPE "
 	    "atoll_agent_breaker_open gauge\natoll_agent_breaker_open %zu\n",
 	    clients_broken());
-	visit_text(v, 200, "text/plain; version=0.0.4", NULL, buf_view(&out));
+	agent_request_text(rq, 200, "text/plain; version=0.0.4", NULL, buf_view(&out));
 }

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "agent/clients.h"
-#include "agent/desk.h"
+#include "agent/request.h"
 #include "agent/routes.h"
-#include "agent/visit.h"
+#include "agent/state.h"
 #include "base/fd.h"
 #include "client/client.h"
 #include "http/json.h"
@@ -19,36 +19,36 @@
 
 int tool_host_open(struct err *e)
 {
-	clients_open(desk()->sessions, desk_owner,
-	    &(struct atoll_breaker_config) { .failures = desk()->settings->breaker_failures,
-		.open_ms = desk()->settings->breaker_open_ms });
+	clients_open(state()->sessions, state_owner,
+	    &(struct atoll_breaker_config) { .failures = state()->settings->breaker_failures,
+		.open_ms = state()->settings->breaker_open_ms });
 	return tools_open(e);
 }
 
 static void on_audit(void *user, const char *kind, const char *sandbox, const char *session, json_t *fields)
 {
-	struct tool_visit *tv = user;
+	struct tool_request *tv = user;
 
-	visit_audit(tv->v,
+	agent_request_audit(tv->v,
 	    json_pack("{s:s,s:s*,s:s*,s:o}", "kind", kind, "sandbox", sandbox, "session",
 		session && *session ? session : NULL, "fields", fields));
 }
 
-int tool_host_for(struct visit *v, struct tool_host *ret, struct atoll_error *e)
+int tool_host_for(struct agent_request *rq, struct tool_host *ret, struct atoll_error *e)
 {
-	struct boxes *b = visit_boxes(v, e);
+	struct sandbox_cache *b = agent_request_cache(rq, e);
 
 	if (!b)
 		return -e->no;
-	*ret = (struct tool_host) { .boxes = b,
-		.policy = desk()->settings->policy,
-		.key = desk_policy_key(&v->who),
-		.url = v->url,
-		.environment = desk()->settings->environment,
-		.timeout_ms = desk()->settings->retry.timeout_ms,
-		.retry = &desk()->settings->retry,
-		.redact = desk()->settings->redact,
-		.breaker = boxes_client(b)->breaker,
+	*ret = (struct tool_host) { .cache = b,
+		.policy = state()->settings->policy,
+		.key = state_policy_key(&rq->who),
+		.url = rq->url,
+		.environment = state()->settings->environment,
+		.timeout_ms = state()->settings->retry.timeout_ms,
+		.retry = &state()->settings->retry,
+		.redact = state()->settings->redact,
+		.breaker = sandbox_cache_client(b)->breaker,
 		.breaks_inside = true,
 		.audit = on_audit };
 	return 0;
@@ -56,51 +56,51 @@ int tool_host_for(struct visit *v, struct tool_host *ret, struct atoll_error *e)
 
 /* --- /agent/tools -------------------------------------------------------------------------------------------- */
 
-bool agent_tools_quick(const struct visit *v)
+bool agent_tools_quick(const struct agent_request *rq)
 {
-	(void)v;
+	(void)rq;
 	return true;
 }
 
-void agent_tools(struct visit *v)
+void agent_tools(struct agent_request *rq)
 {
 	autofree char *format = NULL;
 	json_t *list = NULL;
 
-	if (query_get(str_of(v->query), "format", &format) == 0)
+	if (query_get(str_of(rq->query), "format", &format) == 0)
 		list = tools_list(format);
 	else
 		list = tools_list("mcp");
 	if (list)
-		visit_json(v, 200, json_pack("{s:O}", "tools", list));
+		agent_request_json(rq, 200, json_pack("{s:O}", "tools", list));
 	else
-		visit_error(v, 400, "query 'format' must be mcp, openai or anthropic");
+		agent_request_error(rq, 400, "query 'format' must be mcp, openai or anthropic");
 }
 
 static bool is_stopped(void *user)
 {
-	return visit_gone(((struct tool_visit *)user)->v);
+	return agent_request_gone(((struct tool_request *)user)->v);
 }
 
 /* The body is the arguments; the answer is what MCP calls a tool's result. */
-void agent_tool_call(struct visit *v)
+void agent_tool_call(struct agent_request *rq)
 {
-	const struct tool *t = tool_find(v->param);
-	struct tool_visit tv = { .v = v };
+	const struct tool *t = tool_find(rq->param);
+	struct tool_request tv = { .v = rq };
 	struct tool_run r = { .tool = t, .agent = "tools", .stopped = is_stopped, .user = &tv };
 	struct atoll_error e = { 0 };
 	struct tool_host host;
 
 	if (!t) {
-		visit_error(v, 404, "there is no tool '%.60s'", v->param);
+		agent_request_error(rq, 404, "there is no tool '%.60s'", rq->param);
 		return;
 	}
-	autojson json_t *args = visit_body(v, true);
+	autojson json_t *args = agent_request_body(rq, true);
 
 	if (!args)
 		return;
-	if (tool_host_for(v, &host, &e) < 0) {
-		visit_fail(v, &e);
+	if (tool_host_for(rq, &host, &e) < 0) {
+		agent_request_fail(rq, &e);
 		return;
 	}
 	r.host = &host;
@@ -108,7 +108,7 @@ void agent_tool_call(struct visit *v)
 	json_t *result = tool_call(&r);
 
 	(void)mcp_fit(result, MCP_ANSWER_FIT);
-	visit_json(v, 200, result);
+	agent_request_json(rq, 200, result);
 }
 
 /* --- /agent/tool-records ------------------------------------------------------------------------------------- */
@@ -155,12 +155,12 @@ static json_t *record_fields(const json_t *body, bool call, struct err *why)
 
 /* `atoll mcp` runs tools in a process of its caller's, which tells of them here. Whose record it is says the key; that
  * a client said so says the record. */
-void agent_tool_record(struct visit *v)
+void agent_tool_record(struct agent_request *rq)
 {
 	static const char *const known[] = { "kind", "tool", "outcome", "ms", "rule", "severity", "sandbox", "session",
 		NULL };
 	static const char *const kinds[] = { "mcp.tool", "agent.refused", "agent.warned", NULL };
-	autojson json_t *body = visit_body(v, false);
+	autojson json_t *body = agent_request_body(rq, false);
 	const char *kind = NULL, *sandbox = NULL, *session = NULL;
 	struct err why = ERR_INIT;
 
@@ -177,10 +177,10 @@ void agent_tool_record(struct visit *v)
 	json_t *fields = why.no ? NULL : record_fields(body, strcmp(kind, "mcp.tool") == 0, &why);
 
 	if (!fields) {
-		visit_error(v, why.no ? 400 : 503, "%s", why.no ? why.text : "out of memory");
+		agent_request_error(rq, why.no ? 400 : 503, "%s", why.no ? why.text : "out of memory");
 		return;
 	}
-	visit_audit(v,
+	agent_request_audit(rq,
 	    json_pack("{s:s,s:s*,s:s*,s:o}", "kind", kind, "sandbox", sandbox, "session", session, "fields", fields));
-	visit_text(v, 204, NULL, NULL, STR_NULL);
+	agent_request_text(rq, 204, NULL, NULL, STR_NULL);
 }

@@ -5,11 +5,11 @@
 
 #include "mcp/tools.h"
 
-struct visit;
+struct agent_request;
 
-struct tool_visit { /* the first member of the `user` of a struct tool_run */
-	struct visit *v;
+struct tool_request { /* the first member of the `user` of a struct tool_run */
+	struct agent_request *v;
 };
 
-int tool_host_open(struct err *e); /* at start, after desk_open() */
-int tool_host_for(struct visit *v, struct tool_host *ret, struct atoll_error *e);
+int tool_host_open(struct err *e); /* at start, after state_open() */
+int tool_host_for(struct agent_request *rq, struct tool_host *ret, struct atoll_error *e);

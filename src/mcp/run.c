@@ -302,12 +302,12 @@ static void learn_secrets(struct tool_run *r)
 	struct atoll_output *out;
 	struct atoll_error e;
 
-	if (atoll_command_run(r->box->sb, &cmd, NULL, NULL, &out, &e) < 0)
+	if (atoll_command_run(r->sandbox->sb, &cmd, NULL, NULL, &out, &e) < 0)
 		return;
 	size_t n = redact_env((char *)out->out, out->n_out, found, ARRAY_LEN(found));
 
-	box_hide(r->host->boxes, r->box, found, n);
-	r->box->asked = true;
+	sandbox_cache_hide(r->host->cache, r->sandbox, found, n);
+	r->sandbox->asked = true;
 	atoll_output_free(out);
 }
 
@@ -320,26 +320,26 @@ static void hide_envs(struct tool_run *r)
 
 	if (envs)
 		secrets_add_envs(&s, envs, n);
-	box_hide(r->host->boxes, r->box, (const char *const *)s.v, s.n);
+	sandbox_cache_hide(r->host->cache, r->sandbox, (const char *const *)s.v, s.n);
 	secrets_done(&s);
 }
 
-struct box *run_box(struct tool_run *r)
+struct cached_sandbox *run_sandbox(struct tool_run *r)
 {
 	const char *id = either(r, "sandbox_id", "sandboxId"), *session = either(r, "session_id", "sessionId");
 	struct atoll_error e = { 0 };
 	bool anew = false;
 	int rc;
 
-	if (r->box)
-		return r->box;
+	if (r->sandbox)
+		return r->sandbox;
 	if (id)
-		rc = boxes_open(r->host->boxes, id, &r->box, &e);
+		rc = sandbox_cache_open(r->host->cache, id, &r->sandbox, &e);
 	else
-		rc = boxes_session(r->host->boxes, r->agent, session, r->lost[0] ? r->lost : NULL, run_timeout_ms(r),
-		    r->session, &r->box, &anew, &e);
+		rc = sandbox_cache_session(r->host->cache, r->agent, session, r->lost[0] ? r->lost : NULL,
+		    run_timeout_ms(r), r->session, &r->sandbox, &anew, &e);
 	if (rc < 0) {
-		r->box = NULL;
+		r->sandbox = NULL;
 		(void)run_failed(r, &e);
 		r->unreached = false;
 		return NULL;
@@ -348,11 +348,11 @@ struct box *run_box(struct tool_run *r)
 	r->in_session = !id;
 	if (!id)
 		run_set(r, "sessionId", json_string(r->session));
-	if (r->host->redact && !r->box->asked)
+	if (r->host->redact && !r->sandbox->asked)
 		learn_secrets(r);
 	if (r->host->redact)
 		hide_envs(r);
-	return r->box;
+	return r->sandbox;
 }
 
 /* --- the policy ---------------------------------------------------------------------------------------------- */
@@ -423,10 +423,10 @@ int run_output(struct tool_run *r, const char *text, size_t n)
 			k--;
 		clean = run_string(tail, k);
 		if (clean && r->host->redact) {
-			const char *const *secrets = box_secrets(r->host->boxes, r->box);
+			const char *const *secrets = sandbox_cache_secrets(r->host->cache, r->sandbox);
 
 			clean = redact_string(clean, secrets);
-			box_secrets_put(r->host->boxes, secrets);
+			sandbox_cache_secrets_put(r->host->cache, secrets);
 		}
 		r->told_ms = now;
 		r->progress(r->user, ++r->steps, clean ? json_string_value(clean) : "");

@@ -172,11 +172,11 @@ static void run_once(struct tool_run *r)
 	running = NULL;
 }
 
-static void put_box(struct tool_run *r)
+static void put_sandbox(struct tool_run *r)
 {
-	boxes_put(r->host->boxes, take_ptr(&r->box));
+	sandbox_cache_put(r->host->cache, take_ptr(&r->sandbox));
 	if (r->in_session)
-		boxes_session_left(r->host->boxes, r->session);
+		sandbox_cache_session_left(r->host->cache, r->session);
 	r->in_session = false;
 }
 
@@ -193,7 +193,7 @@ static int try_once(void *user, bool *ret_begun, struct atoll_error *e)
 {
 	struct tool_run *r = user;
 
-	put_box(r);
+	put_sandbox(r);
 	run_once(r);
 	*ret_begun = !may_repeat(r);
 	e->no = r->no;
@@ -220,7 +220,7 @@ static void note(struct tool_run *r)
 	const char *outcome = r->outcome ? r->outcome : r->no == ECANCELED ? "cancelled" : r->is_error ? "error" : "ok";
 
 	if (r->host->audit)
-		r->host->audit(r->user, "mcp.tool", r->box ? r->box->id : NULL, r->session,
+		r->host->audit(r->user, "mcp.tool", r->sandbox ? r->sandbox->id : NULL, r->session,
 		    json_pack("{s:s,s:s,s:I}", "tool", r->tool->name, "outcome", outcome, "ms",
 			(json_int_t)(clock_mono_ms() - r->began_ms)));
 }
@@ -238,10 +238,10 @@ json_t *tool_call(struct tool_run *r)
 		run_tries(r);
 		/* What was open here has ended or is paused: nothing was done. Opened anew it is resumed, or it is
 		 * known to be gone. */
-		if (r->unreached && r->box && !r->shown && !(r->stopped && r->stopped(r->user))) {
-			(void)snprintf(r->lost, sizeof r->lost, "%s", r->box->id);
-			boxes_forget(r->host->boxes, r->box->id);
-			put_box(r);
+		if (r->unreached && r->sandbox && !r->shown && !(r->stopped && r->stopped(r->user))) {
+			(void)snprintf(r->lost, sizeof r->lost, "%s", r->sandbox->id);
+			sandbox_cache_drop(r->host->cache, r->sandbox->id);
+			put_sandbox(r);
 			run_once(r);
 		}
 	}
@@ -249,21 +249,21 @@ json_t *tool_call(struct tool_run *r)
 		run_say(r,
 		    "Note: the sandbox that this session had is gone; a new one was started. Files and variables of "
 		    "before are not in it.");
-	if (r->structured && r->box && !json_object_get(r->structured, "sandboxId"))
-		run_set(r, "sandboxId", json_string(r->box->id));
+	if (r->structured && r->sandbox && !json_object_get(r->structured, "sandboxId"))
+		run_set(r, "sandboxId", json_string(r->sandbox->id));
 	if (r->session[0] && !(r->tool->hints & TOOL_READS))
-		boxes_written(r->host->boxes, r->session);
+		sandbox_cache_written(r->host->cache, r->session);
 	note(r);
 	json_t *result = json_pack("{s:o,s:b}", "content", take_ptr(&r->content), "isError", r->is_error);
 
 	if (r->structured)
 		json_object_set_new(result, "structuredContent", take_ptr(&r->structured));
 	if (result && r->host->redact) {
-		const char *const *secrets = box_secrets(r->host->boxes, r->box);
+		const char *const *secrets = sandbox_cache_secrets(r->host->cache, r->sandbox);
 
 		redact_json(result, secrets);
-		box_secrets_put(r->host->boxes, secrets);
+		sandbox_cache_secrets_put(r->host->cache, secrets);
 	}
-	put_box(r);
+	put_sandbox(r);
 	return result;
 }

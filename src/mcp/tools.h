@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 #include "client/atoll.h"
-#include "mcp/boxes.h"
+#include "mcp/sandbox_cache.h"
 
 struct tool_run;
 
@@ -34,7 +34,7 @@ struct tool {
 };
 
 struct tool_host { /* for whom, and with what */
-	struct boxes *boxes;
+	struct sandbox_cache *cache;
 	const struct atoll_policy *policy; /* NULL: none */
 	const char *key;                   /* whose mode of the policy counts; NULL: that of all */
 	const char *url;                   /* where clients reach the server, for links; "http://127.0.0.1:8080" */
@@ -60,17 +60,17 @@ struct tool_run {
 
 	json_t *content, *structured; /* the result so far */
 	bool is_error;
-	struct box *box;
-	char session[BOXES_SESSION_SIZE]; /* that it is of; "": none */
-	bool in_session;                  /* which does not expire meanwhile */
-	char lost[64];                    /* id of the sandbox that it had and that is gone; "": none */
-	bool anew;                        /* the session has lost its sandbox and got a new one */
-	bool shown;                       /* something has happened inside that must not happen twice */
-	int no;                           /* errno value of the failure; 0: none */
-	int status;                       /* of the answer that it is; 0: there was none */
-	bool unreached;                   /* it failed before anything was done */
-	const char *outcome;              /* for the audit log; NULL: "ok" or "error" */
-	uint64_t began_ms, told_ms;       /* when progress was last told */
+	struct cached_sandbox *sandbox;
+	char session[SESSION_ID_SIZE]; /* that it is of; "": none */
+	bool in_session;               /* which does not expire meanwhile */
+	char lost[64];                 /* id of the sandbox that it had and that is gone; "": none */
+	bool anew;                     /* the session has lost its sandbox and got a new one */
+	bool shown;                    /* something has happened inside that must not happen twice */
+	int no;                        /* errno value of the failure; 0: none */
+	int status;                    /* of the answer that it is; 0: there was none */
+	bool unreached;                /* it failed before anything was done */
+	const char *outcome;           /* for the audit log; NULL: "ok" or "error" */
+	uint64_t began_ms, told_ms;    /* when progress was last told */
 	unsigned steps;
 };
 
@@ -104,7 +104,7 @@ unsigned run_timeout_or(const struct tool_run *r, unsigned otherwise); /* timeou
 unsigned run_lifetime_s(const struct tool_run *r, unsigned otherwise);
 unsigned run_timeout_ms(const struct tool_run *r); /* timeout_ms or timeout, or the host's */
 
-struct box *run_box(struct tool_run *r); /* the sandbox that is meant; NULL: told */
+struct cached_sandbox *run_sandbox(struct tool_run *r); /* the sandbox that is meant; NULL: told */
 
 /* one more piece of content; what is no UTF-8 is replaced */
 void run_text(struct tool_run *r, const char *text, size_t n);

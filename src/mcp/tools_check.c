@@ -90,12 +90,12 @@ static void check_code(struct tool_run *r)
 	id[16] = '\0';
 	(void)snprintf(path, sizeof path, "/tmp/.check-%s%s", id, checkers[which].suffix);
 	(void)snprintf(line, sizeof line, "%s; s=$?; rm -f \"$1\"; exit $s", checkers[which].command);
-	if (!run_box(r))
+	if (!run_sandbox(r))
 		return;
 	const char *const argv[] = { "/bin/sh", "-c", line, "sh", path, python_check, NULL };
 
-	if (atoll_file_put(r->box->sb, path, NULL, code, strlen(code), &e) < 0 ||
-	    atoll_command_run(r->box->sb,
+	if (atoll_file_put(r->sandbox->sb, path, NULL, code, strlen(code), &e) < 0 ||
+	    atoll_command_run(r->sandbox->sb,
 		&(struct atoll_command) { .argv = argv, .timeout_ms = run_timeout_or(r, CHECK_MS) }, NULL, NULL, &o,
 		&e) < 0)
 		(void)run_failed(r, &e);

@@ -126,7 +126,7 @@ static int set_limits(struct tool_run *r)
 	}
 	if (n == 0)
 		return 0;
-	if (atoll_limits(boxes_client(r->host->boxes), r->box->id, set, n, &now, &e) < 0)
+	if (atoll_limits(sandbox_cache_client(r->host->cache), r->sandbox->id, set, n, &now, &e) < 0)
 		return run_failed(r, &e);
 	atoll_limits_free(now);
 	return 0;
@@ -149,9 +149,9 @@ static void run_code(struct tool_run *r)
 	struct atoll_execution *x = NULL;
 	struct atoll_error e;
 
-	if (!run_may_code(r, language ? language : "python", code.code) || !run_box(r) || set_limits(r) < 0)
+	if (!run_may_code(r, language ? language : "python", code.code) || !run_sandbox(r) || set_limits(r) < 0)
 		return;
-	if (atoll_run_code(r->box->sb, &code, &on, &x, &e) < 0) {
+	if (atoll_run_code(r->sandbox->sb, &code, &on, &x, &e) < 0) {
 		(void)run_failed(r, &e);
 		return;
 	}
@@ -225,9 +225,9 @@ static void install_packages(struct tool_run *r)
 		.n_envs = 1,
 		.timeout_ms = run_timeout_or(r, 300000) };
 
-	if (!may_install(r, managers[m].name, argv, list) || !run_box(r))
+	if (!may_install(r, managers[m].name, argv, list) || !run_sandbox(r))
 		return;
-	if (atoll_command_run(r->box->sb, &cmd, on_output, r, &out, &e) < 0) {
+	if (atoll_command_run(r->sandbox->sb, &cmd, on_output, r, &out, &e) < 0) {
 		(void)run_failed(r, &e);
 		return;
 	}

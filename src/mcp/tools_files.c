@@ -48,9 +48,9 @@ static void read_path(struct tool_run *r, const char *path)
 	char *p;
 	struct atoll_error e;
 
-	if (!run_may_file(r, "read", path) || !run_box(r))
+	if (!run_may_file(r, "read", path) || !run_sandbox(r))
 		return;
-	if (atoll_file_get(r->box->sb, path, run_some(r, "user"), max, &p, &n, &e) < 0) {
+	if (atoll_file_get(r->sandbox->sb, path, run_some(r, "user"), max, &p, &n, &e) < 0) {
 		(void)run_failed(r, &e);
 		return;
 	}
@@ -90,9 +90,9 @@ static void write_path(struct tool_run *r, const char *path)
 		}
 		data = buf_view(&raw);
 	}
-	if (!run_may_file(r, "write", path) || !run_box(r))
+	if (!run_may_file(r, "write", path) || !run_sandbox(r))
 		return;
-	if (atoll_file_put(r->box->sb, path, run_some(r, "user"), data.n ? data.p : "", data.n, &e) < 0) {
+	if (atoll_file_put(r->sandbox->sb, path, run_some(r, "user"), data.n ? data.p : "", data.n, &e) < 0) {
 		(void)run_failed(r, &e);
 		return;
 	}
@@ -113,9 +113,9 @@ static void list_path(struct tool_run *r, const char *path)
 	struct atoll_entries *l;
 	struct atoll_error e;
 
-	if (!run_may_file(r, "list", path) || !run_box(r))
+	if (!run_may_file(r, "list", path) || !run_sandbox(r))
 		return;
-	if (atoll_dir_list(r->box->sb, path, run_some(r, "user"), (unsigned)run_int(r, "depth", 1), &l, &e) < 0) {
+	if (atoll_dir_list(r->sandbox->sb, path, run_some(r, "user"), (unsigned)run_int(r, "depth", 1), &l, &e) < 0) {
 		(void)run_failed(r, &e);
 		return;
 	}

@@ -86,13 +86,13 @@ static void git_clone(struct tool_run *r)
 		return;
 	if (tool_split_url(run_str(r, "url"), &url, &user, &password) < 0) {
 		run_refuse(r, "argument 'url' is not a URL that git understands");
-	} else if (run_box(r)) {
+	} else if (run_sandbox(r)) {
 		if (user) {
 			g.username = user;
 			g.password = password;
 		}
-		if (atoll_git_clone(r->box->sb, &g, url, run_str(r, "branch"), (unsigned)run_int(r, "depth", 0), &e) <
-		    0) {
+		if (atoll_git_clone(r->sandbox->sb, &g, url, run_str(r, "branch"), (unsigned)run_int(r, "depth", 0),
+			&e) < 0) {
 			(void)run_failed(r, &e);
 		} else {
 			run_say(r, "Cloned %s", url);
@@ -127,7 +127,7 @@ static int show_status(struct tool_run *r, const struct atoll_git *g, struct ato
 	struct atoll_git_status *s;
 	bool conflict;
 
-	if (atoll_git_status(r->box->sb, g, &s, e) < 0)
+	if (atoll_git_status(r->sandbox->sb, g, &s, e) < 0)
 		return -e->no;
 	json_t *files = status_json(s, &conflict), *one;
 	size_t i;
@@ -149,7 +149,7 @@ static void git_status(struct tool_run *r)
 	struct atoll_git g = git_of(r);
 	struct atoll_error e;
 
-	if (run_box(r) && show_status(r, &g, &e) < 0)
+	if (run_sandbox(r) && show_status(r, &g, &e) < 0)
 		(void)run_failed(r, &e);
 }
 
@@ -159,9 +159,9 @@ static void git_diff(struct tool_run *r)
 	struct atoll_error e;
 	char *text;
 
-	if (!run_box(r))
+	if (!run_sandbox(r))
 		return;
-	if (atoll_git_diff(r->box->sb, &g, run_bool(r, "staged"), &text, &e) < 0) {
+	if (atoll_git_diff(r->sandbox->sb, &g, run_bool(r, "staged"), &text, &e) < 0) {
 		(void)run_failed(r, &e);
 		return;
 	}
@@ -184,9 +184,9 @@ static void git_commit(struct tool_run *r)
 		.allow_empty = run_bool(r, "allow_empty") };
 	struct atoll_error e;
 
-	if (!run_box(r))
+	if (!run_sandbox(r))
 		return;
-	if (atoll_git_commit(r->box->sb, &g, &c, &e) == 0) {
+	if (atoll_git_commit(r->sandbox->sb, &g, &c, &e) == 0) {
 		run_say(r, "Committed");
 		return;
 	}
@@ -240,9 +240,9 @@ static void git_pull_tool(struct tool_run *r)
 
 	g.envs = envs;
 	g.n_envs = author_envs(r, envs);
-	if (!no_option(r, "remote") || !no_option(r, "branch") || !run_box(r))
+	if (!no_option(r, "remote") || !no_option(r, "branch") || !run_sandbox(r))
 		return;
-	if (git_pull(r->box->sb, &g, run_str(r, "remote"), run_str(r, "branch"), &conflicts, &e) < 0) {
+	if (git_pull(r->sandbox->sb, &g, run_str(r, "remote"), run_str(r, "branch"), &conflicts, &e) < 0) {
 		pull_failed(r, &g, conflicts, &e);
 		return;
 	}
@@ -256,9 +256,9 @@ static void git_push(struct tool_run *r)
 	struct atoll_git g = git_of(r);
 	struct atoll_error e;
 
-	if (!no_option(r, "remote") || !no_option(r, "branch") || !run_box(r))
+	if (!no_option(r, "remote") || !no_option(r, "branch") || !run_sandbox(r))
 		return;
-	if (atoll_git_push(r->box->sb, &g, run_str(r, "remote"), run_str(r, "branch"), run_bool(r, "set_upstream"),
+	if (atoll_git_push(r->sandbox->sb, &g, run_str(r, "remote"), run_str(r, "branch"), run_bool(r, "set_upstream"),
 		&e) < 0)
 		(void)run_failed(r, &e);
 	else
@@ -272,13 +272,13 @@ static void git_branch(struct tool_run *r)
 	struct atoll_error e;
 	char *list;
 
-	if (!no_option(r, "name") || !run_box(r))
+	if (!no_option(r, "name") || !run_sandbox(r))
 		return;
-	if (name && atoll_git_branch(r->box->sb, &g, name, run_bool(r, "create"), &e) < 0) {
+	if (name && atoll_git_branch(r->sandbox->sb, &g, name, run_bool(r, "create"), &e) < 0) {
 		(void)run_failed(r, &e);
 		return;
 	}
-	if (atoll_git_branches(r->box->sb, &g, &list, &e) < 0) {
+	if (atoll_git_branches(r->sandbox->sb, &g, &list, &e) < 0) {
 		(void)run_failed(r, &e);
 		return;
 	}

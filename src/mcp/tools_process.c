@@ -36,9 +36,9 @@ static void run_command(struct tool_run *r)
 
 	if (!cmd.cwd)
 		cmd.cwd = run_str(r, "workingDirectory");
-	if (!run_may_command(r, cmd.line) || !run_box(r))
+	if (!run_may_command(r, cmd.line) || !run_sandbox(r))
 		return;
-	if (atoll_command_run(r->box->sb, &cmd, on_output, r, &out, &e) < 0) {
+	if (atoll_command_run(r->sandbox->sb, &cmd, on_output, r, &out, &e) < 0) {
 		if (e.no == ETIMEDOUT && e.status != 504)
 			(void)snprintf(e.text, sizeof e.text, "the command did not end within %u ms, and was ended",
 			    cmd.timeout_ms);
@@ -110,9 +110,9 @@ static void start_background(struct tool_run *r)
 		.tag = tag };
 
 	(void)snprintf(tag, sizeof tag, "mcp-%s", name);
-	if (!line || !run_box(r))
+	if (!line || !run_sandbox(r))
 		return;
-	if (atoll_process_start(r->box->sb, &cmd, NULL, NULL, &p, &e) < 0) {
+	if (atoll_process_start(r->sandbox->sb, &cmd, NULL, NULL, &p, &e) < 0) {
 		(void)run_failed(r, &e);
 		return;
 	}
@@ -133,9 +133,9 @@ static void list_processes(struct tool_run *r)
 	struct atoll_processes *l;
 	struct atoll_error e;
 
-	if (!run_box(r))
+	if (!run_sandbox(r))
 		return;
-	if (atoll_processes_list(r->box->sb, &l, &e) < 0) {
+	if (atoll_processes_list(r->sandbox->sb, &l, &e) < 0) {
 		(void)run_failed(r, &e);
 		return;
 	}
@@ -163,9 +163,9 @@ static void send_input(struct tool_run *r)
 	struct atoll_process *p;
 	struct atoll_error e;
 
-	if (!run_box(r))
+	if (!run_sandbox(r))
 		return;
-	if (atoll_process_connect(r->box->sb, run_int(r, "pid", 0), false, NULL, NULL, &p, &e) < 0) {
+	if (atoll_process_connect(r->sandbox->sb, run_int(r, "pid", 0), false, NULL, NULL, &p, &e) < 0) {
 		(void)run_failed(r, &e);
 		return;
 	}
@@ -193,9 +193,9 @@ static void kill_process(struct tool_run *r)
 	int sig = name && strcmp(name, "SIGTERM") == 0 ? SIGTERM : SIGKILL;
 	struct atoll_error e;
 
-	if (!run_box(r))
+	if (!run_sandbox(r))
 		return;
-	if (atoll_process_kill(r->box->sb, run_int(r, "pid", 0), sig, &e) < 0) {
+	if (atoll_process_kill(r->sandbox->sb, run_int(r, "pid", 0), sig, &e) < 0) {
 		(void)run_failed(r, &e);
 		return;
 	}

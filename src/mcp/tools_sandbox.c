@@ -44,7 +44,7 @@ static void create_sandbox(struct tool_run *r)
 		memcpy(envs + n_envs, client_git_envs, sizeof client_git_envs);
 		spec.n_envs += CLIENT_GIT_ENVS;
 	}
-	if (atoll_sandbox_create(boxes_client(r->host->boxes), &spec, &sb, &e) < 0) {
+	if (atoll_sandbox_create(sandbox_cache_client(r->host->cache), &spec, &sb, &e) < 0) {
 		(void)run_failed(r, &e);
 		return;
 	}
@@ -72,7 +72,7 @@ static void list_sandboxes(struct tool_run *r)
 	struct atoll_list *l;
 	struct atoll_error e;
 
-	if (atoll_list_sandboxes(boxes_client(r->host->boxes), &l, &e) < 0) {
+	if (atoll_list_sandboxes(sandbox_cache_client(r->host->cache), &l, &e) < 0) {
 		(void)run_failed(r, &e);
 		return;
 	}
@@ -94,9 +94,9 @@ static void sandbox_info(struct tool_run *r)
 	struct atoll_list *l;
 	struct atoll_error e;
 
-	if (!run_box(r))
+	if (!run_sandbox(r))
 		return;
-	if (atoll_get_sandbox(boxes_client(r->host->boxes), r->box->id, &l, &e) < 0) {
+	if (atoll_get_sandbox(sandbox_cache_client(r->host->cache), r->sandbox->id, &l, &e) < 0) {
 		(void)run_failed(r, &e);
 		return;
 	}
@@ -116,13 +116,13 @@ static void set_timeout(struct tool_run *r)
 		run_refuse(r, "argument 'timeout_ms' is missing");
 		return;
 	}
-	if (!run_box(r))
+	if (!run_sandbox(r))
 		return;
-	if (atoll_set_timeout(boxes_client(r->host->boxes), r->box->id, s, &e) < 0) {
+	if (atoll_set_timeout(sandbox_cache_client(r->host->cache), r->sandbox->id, s, &e) < 0) {
 		(void)run_failed(r, &e);
 		return;
 	}
-	run_say(r, "Sandbox %s ends in %u s", r->box->id, s);
+	run_say(r, "Sandbox %s ends in %u s", r->sandbox->id, s);
 	run_set(r, "timeoutS", json_integer(s));
 }
 
@@ -132,11 +132,11 @@ static void kill_sandbox(struct tool_run *r)
 	const char *id = run_str(r, "sandbox_id");
 	struct atoll_error e;
 
-	if (atoll_kill(boxes_client(r->host->boxes), id, &e) < 0) {
+	if (atoll_kill(sandbox_cache_client(r->host->cache), id, &e) < 0) {
 		(void)run_failed(r, &e);
 		return;
 	}
-	boxes_forget(r->host->boxes, id);
+	sandbox_cache_drop(r->host->cache, id);
 	run_say(r, "Sandbox %s has ended", id);
 	run_set(r, "sandboxId", json_string(id));
 }
@@ -151,14 +151,14 @@ static const char *sandbox_field(json_t *j, const char *name)
 static void get_sandbox_url(struct tool_run *r)
 {
 	int port = (int)run_int(r, "port", 0);
-	struct box *box = run_box(r);
+	struct cached_sandbox *sandbox = run_sandbox(r);
 
-	if (!box)
+	if (!sandbox)
 		return;
-	autojson json_t *j = json_loads(atoll_sandbox_json(box->sb), 0, NULL);
+	autojson json_t *j = json_loads(atoll_sandbox_json(sandbox->sb), 0, NULL);
 	const char *domain = sandbox_field(j, "domain");
 	bool tls = strncmp(r->host->url, "https:", 6) == 0;
-	autofree char *url = domain ? str_fmt("%s://%d-%s.%s", tls ? "https" : "http", port, box->id, domain)
+	autofree char *url = domain ? str_fmt("%s://%d-%s.%s", tls ? "https" : "http", port, sandbox->id, domain)
 				    : str_dup(str_of(r->host->url));
 
 	if (!url)
@@ -173,8 +173,8 @@ static void get_sandbox_url(struct tool_run *r)
 	char text[16];
 
 	(void)snprintf(text, sizeof text, "%d", port);
-	run_say(r, "%s with the header lines E2b-Sandbox-Id: %s and E2b-Sandbox-Port: %d", url, box->id, port);
-	run_set(r, "headers", json_pack("{s:s,s:s}", "E2b-Sandbox-Id", box->id, "E2b-Sandbox-Port", text));
+	run_say(r, "%s with the header lines E2b-Sandbox-Id: %s and E2b-Sandbox-Port: %d", url, sandbox->id, port);
+	run_set(r, "headers", json_pack("{s:s,s:s}", "E2b-Sandbox-Id", sandbox->id, "E2b-Sandbox-Port", text));
 }
 
 /* base64(sha256("path:read:user:token[:end]")), as the clients of this API sign. */
@@ -196,18 +196,18 @@ static void get_file_download_url(struct tool_run *r)
 {
 	const char *path = run_str(r, "path"), *user = run_some(r, "user");
 	int64_t end = time(NULL) + run_int(r, "expires_s", 3600);
-	struct box *box;
+	struct cached_sandbox *sandbox;
 	autobuf struct buf url = BUF_INIT(32768), signature = BUF_INIT(256);
 
 	user = user ? user : "user";
-	if (!run_may_file(r, "download", path) || !(box = run_box(r)))
+	if (!run_may_file(r, "download", path) || !(sandbox = run_sandbox(r)))
 		return;
-	autojson json_t *j = json_loads(atoll_sandbox_json(box->sb), 0, NULL);
+	autojson json_t *j = json_loads(atoll_sandbox_json(sandbox->sb), 0, NULL);
 	const char *domain = sandbox_field(j, "domain"), *token = sandbox_field(j, "envdAccessToken");
 
 	if (domain)
 		buf_fmt(&url,
-		    "%s://49983-%s.%s/files?path=", strncmp(r->host->url, "https:", 6) == 0 ? "https" : "http", box->id,
+		    "%s://49983-%s.%s/files?path=", strncmp(r->host->url, "https:", 6) == 0 ? "https" : "http", sandbox->id,
 		    domain);
 	else
 		buf_fmt(&url, "%s/files?path=", r->host->url);
@@ -234,9 +234,9 @@ static void sandbox_metrics(struct tool_run *r)
 	struct atoll_points *p;
 	struct atoll_error e;
 
-	if (!run_box(r))
+	if (!run_sandbox(r))
 		return;
-	if (atoll_metrics(boxes_client(r->host->boxes), r->box->id, 0, 0, &p, &e) < 0) {
+	if (atoll_metrics(sandbox_cache_client(r->host->cache), r->sandbox->id, 0, 0, &p, &e) < 0) {
 		(void)run_failed(r, &e);
 		return;
 	}

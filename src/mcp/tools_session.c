@@ -18,7 +18,7 @@ static json_t *session_json(const struct atoll_session *s)
 static void list_sessions(struct tool_run *r)
 {
 	size_t n;
-	autofree struct atoll_session *v = boxes_sessions(r->host->boxes, &n);
+	autofree struct atoll_session *v = sandbox_cache_sessions(r->host->cache, &n);
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < n; i++) {
@@ -35,10 +35,10 @@ static void list_sessions(struct tool_run *r)
 
 static void end_session(struct tool_run *r)
 {
-	char id[BOXES_SESSION_SIZE];
+	char id[SESSION_ID_SIZE];
 	struct atoll_error e = { 0 };
 
-	if (boxes_session_end(r->host->boxes, r->agent, run_some(r, "session_id"), id, &e) < 0) {
+	if (sandbox_cache_session_end(r->host->cache, r->agent, run_some(r, "session_id"), id, &e) < 0) {
 		(void)run_failed(r, &e);
 		return;
 	}

@@ -268,7 +268,7 @@ static void serve(struct server *s)
 static void leave(struct server *s, bool keep)
 {
 	struct timespec until;
-	char id[BOXES_SESSION_SIZE];
+	char id[SESSION_ID_SIZE];
 	struct atoll_error e;
 
 	atomic_store(&closing, true);
@@ -280,7 +280,7 @@ static void leave(struct server *s, bool keep)
 	(void)pthread_mutex_unlock(&s->lock);
 	atomic_store(&closing, false); /* else the next call would be given up as well */
 	if (!keep)
-		(void)boxes_session_end(s->host.boxes, "mcp:stdio", NULL, id, &e);
+		(void)sandbox_cache_session_end(s->host.cache, "mcp:stdio", NULL, id, &e);
 }
 
 /* --- records of what was done -------------------------------------------------------------------------------- */
@@ -304,7 +304,7 @@ static void on_audit(void *user, const char *kind, const char *sandbox, const ch
 	(void)json_object_update_new(j, fields);
 	autofree char *body = j ? json_dumps(j, JSON_COMPACT) : NULL;
 
-	if (body && !is_away(c->run->no) && !atomic_load(&unknown) && boxes_report(c->s->host.boxes, body, &e) < 0 &&
+	if (body && !is_away(c->run->no) && !atomic_load(&unknown) && sandbox_cache_report(c->s->host.cache, body, &e) < 0 &&
 	    (e.status == 404 || e.status == 405))
 		atomic_store(&unknown, true);
 }
@@ -327,14 +327,14 @@ static int set_up(struct server *s, const struct settings *set, const char *poli
 	    atoll_new(&cfg, &a, &ae) < 0)
 		return err_set(e, ae.no, "%s", ae.text);
 	atoll_set_stop(a, tool_stopping, NULL);
-	s->host.boxes = boxes_new(a, sessions, "stdio");
+	s->host.cache = sandbox_cache_new(a, sessions, "stdio");
 	s->host.policy = policy;
 	s->host.url = set->api_url;
 	s->host.audit = on_audit;
 	s->host.environment = sc.environment;
 	s->host.timeout_ms = retry.timeout_ms;
 	s->host.retry = &retry;
-	return s->host.boxes ? tools_open(e) : err_set(e, ENOMEM, "out of memory");
+	return s->host.cache ? tools_open(e) : err_set(e, ENOMEM, "out of memory");
 }
 
 static int run(const struct verb *v, int argc, char **argv)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "agent/mcp_sessions.h"
-#include "agent/visit.h"
+#include "agent/request.h"
 #include "unit.h"
 
 static struct caller one = { .key = "k1", .team = "t", .key_id = "one" },

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Units of agent/work: jobs on threads, posts on the loop. */
+/* Units of agent/worker: jobs on threads, posts on the loop. */
 #include <stdint.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "agent/work.h"
+#include "agent/worker.h"
 #include "loop/loop.h"
 #include "unit.h"
 
@@ -14,7 +14,7 @@
 
 static struct {
 	struct loop *loop;
-	struct work *work;
+	struct worker_pool *work;
 	pthread_t loop_thread;
 	unsigned posted, wrong_thread;
 	atomic_uint ran;
@@ -31,18 +31,18 @@ static void on_loop(void *arg)
 static void job(void *arg)
 {
 	atomic_fetch_add(&t.ran, 1);
-	work_post(t.work, on_loop, arg);
+	worker_pool_post(t.work, on_loop, arg);
 }
 
 static void every_job_runs_and_every_post_comes_back_to_the_loop(void **state)
 {
 	(void)state;
 	t.loop = loop_new();
-	t.work = work_new(t.loop);
+	t.work = worker_pool_new(t.loop);
 	t.loop_thread = pthread_self();
 	assert_non_null(t.work);
 	for (int i = 0; i < JOBS; i++)
-		assert_int_equal(work_run(t.work, job, NULL), 0);
+		assert_int_equal(worker_pool_run(t.work, job, NULL), 0);
 	loop_run(t.loop);
 	assert_int_equal(atomic_load(&t.ran), JOBS);
 	assert_int_equal(t.posted, JOBS);
@@ -64,11 +64,11 @@ static void a_line_that_is_too_long_is_refused(void **state)
 
 	(void)state;
 	(void)pthread_mutex_lock(&gate);
-	for (int i = 0; i < WORK_THREADS + WORK_WAITING + 10; i++)
-		refused += work_run(t.work, wait_at_gate, NULL) < 0;
+	for (int i = 0; i < WORKER_THREADS + WORKER_WAITING + 10; i++)
+		refused += worker_pool_run(t.work, wait_at_gate, NULL) < 0;
 	(void)pthread_mutex_unlock(&gate);
-	assert_true(refused >= 10 && refused <= 10 + WORK_THREADS);
-	for (int i = 0; i < 100 && work_run(t.work, wait_at_gate, NULL) < 0; i++)
+	assert_true(refused >= 10 && refused <= 10 + WORKER_THREADS);
+	for (int i = 0; i < 100 && worker_pool_run(t.work, wait_at_gate, NULL) < 0; i++)
 		(void)usleep(10000);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/work: a line of jobs, threads that take from it, and a line of what they have for the loop. */
-#include "agent/work.h"
+/* agent/worker: a line of jobs, threads that take from it, and a line of what they have for the loop. */
+#include "agent/worker.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -21,13 +21,13 @@
 
 struct job {
 	STAILQ_ENTRY(job) link;
-	work_fn *fn;
+	worker_pool_fn *fn;
 	void *arg;
 };
 
 STAILQ_HEAD(job_list, job);
 
-struct work {
+struct worker_pool {
 	pthread_mutex_t lock;
 	pthread_cond_t some; /* there is a job */
 	struct job_list jobs, posts;
@@ -37,7 +37,7 @@ struct work {
 	struct watch *watch;
 };
 
-static struct job *job_new(work_fn *fn, void *arg)
+static struct job *job_new(worker_pool_fn *fn, void *arg)
 {
 	struct job *j = malloc(sizeof *j);
 
@@ -47,7 +47,7 @@ static struct job *job_new(work_fn *fn, void *arg)
 }
 
 /* Waits for a job; NULL: none came for a long time, and this thread has been taken off the count. */
-static struct job *next_job(struct work *w)
+static struct job *next_job(struct worker_pool *w)
 {
 	struct timespec until;
 	struct job *j;
@@ -73,7 +73,7 @@ static struct job *next_job(struct work *w)
 
 static void *thread_main(void *arg)
 {
-	struct work *w = arg;
+	struct worker_pool *w = arg;
 	struct job *j;
 
 	while ((j = next_job(w))) {
@@ -84,7 +84,7 @@ static void *thread_main(void *arg)
 }
 
 /* Signals are for the loop's thread. */
-static int thread_start(struct work *w)
+static int thread_start(struct worker_pool *w)
 {
 	sigset_t all, old;
 	pthread_attr_t attr;
@@ -103,7 +103,7 @@ static int thread_start(struct work *w)
 	return -r;
 }
 
-int work_run(struct work *w, work_fn *fn, void *arg)
+int worker_pool_run(struct worker_pool *w, worker_pool_fn *fn, void *arg)
 {
 	struct job *j = job_new(fn, arg);
 	int r = 0;
@@ -111,9 +111,9 @@ int work_run(struct work *w, work_fn *fn, void *arg)
 	if (!j)
 		return -ENOMEM;
 	(void)pthread_mutex_lock(&w->lock);
-	if (w->n_jobs >= WORK_WAITING) {
+	if (w->n_jobs >= WORKER_WAITING) {
 		r = -EBUSY;
-	} else if (w->n_jobs >= w->idle && w->threads < WORK_THREADS) {
+	} else if (w->n_jobs >= w->idle && w->threads < WORKER_THREADS) {
 		r = thread_start(w);
 		if (r == 0)
 			w->threads++;
@@ -131,7 +131,7 @@ int work_run(struct work *w, work_fn *fn, void *arg)
 	return r;
 }
 
-void work_post(struct work *w, work_fn *fn, void *arg)
+void worker_pool_post(struct worker_pool *w, worker_pool_fn *fn, void *arg)
 {
 	struct job *j = job_new(fn, arg);
 	uint64_t one = 1;
@@ -152,7 +152,7 @@ void work_post(struct work *w, work_fn *fn, void *arg)
 
 static void on_event(void *user, int events)
 {
-	struct work *w = user;
+	struct worker_pool *w = user;
 	struct job_list mine = STAILQ_HEAD_INITIALIZER(mine);
 	struct job *j;
 	uint64_t n;
@@ -171,9 +171,9 @@ static void on_event(void *user, int events)
 	}
 }
 
-struct work *work_new(struct loop *l)
+struct worker_pool *worker_pool_new(struct loop *l)
 {
-	struct work *w = calloc(1, sizeof *w);
+	struct worker_pool *w = calloc(1, sizeof *w);
 	pthread_condattr_t attr;
 
 	if (!w)

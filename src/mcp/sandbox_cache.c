@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mcp/boxes: two lists under one lock; calls to the server are made without it. */
-#include "mcp/boxes.h"
+/* mcp/sandbox_cache: two lists under one lock; calls to the server are made without it. */
+#include "mcp/sandbox_cache.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -26,21 +26,21 @@ struct hidden {             /* never changed once others can see it */
 
 _Static_assert(offsetof(struct hidden, all.v) == 0, "a list is found again by its texts");
 
-struct own_box {
-	struct box pub;
-	TAILQ_ENTRY(own_box) link;
+struct entry {
+	struct cached_sandbox pub;
+	TAILQ_ENTRY(entry) link;
 	unsigned refs;
 	bool listed;
 	struct hidden *hidden; /* NULL: nothing is */
 };
 
-struct boxes {
+struct sandbox_cache {
 	struct atoll *a;
 	struct atoll_sessions *sessions;
 	char *owner;
 	pthread_mutex_t lock;
 	unsigned refs;
-	TAILQ_HEAD(own_list, own_box) open; /* the one used last first */
+	TAILQ_HEAD(entry_list, entry) open; /* the one used last first */
 	size_t n_open;
 };
 
@@ -52,9 +52,9 @@ static int fail(struct atoll_error *e, int no, const char *text)
 	return -no;
 }
 
-struct boxes *boxes_new(struct atoll *a, struct atoll_sessions *sessions, const char *owner)
+struct sandbox_cache *sandbox_cache_new(struct atoll *a, struct atoll_sessions *sessions, const char *owner)
 {
-	struct boxes *b = calloc(1, sizeof *b);
+	struct sandbox_cache *b = calloc(1, sizeof *b);
 
 	if (!b || !(b->owner = strdup(owner))) {
 		free(b);
@@ -69,7 +69,7 @@ struct boxes *boxes_new(struct atoll *a, struct atoll_sessions *sessions, const 
 	return b;
 }
 
-struct atoll *boxes_client(struct boxes *b)
+struct atoll *sandbox_cache_client(struct sandbox_cache *b)
 {
 	return b->a;
 }
@@ -82,23 +82,23 @@ static void hidden_unref(struct hidden *h)
 	free(h);
 }
 
-static void box_free(struct own_box *o)
+static void entry_free(struct entry *o)
 {
 	hidden_unref(o->hidden);
 	atoll_sandbox_free(o->pub.sb);
 	free(o);
 }
 
-void boxes_ref(struct boxes *b)
+void sandbox_cache_ref(struct sandbox_cache *b)
 {
 	(void)pthread_mutex_lock(&b->lock);
 	b->refs++;
 	(void)pthread_mutex_unlock(&b->lock);
 }
 
-void boxes_unref(struct boxes *b)
+void sandbox_cache_unref(struct sandbox_cache *b)
 {
-	struct own_box *o;
+	struct entry *o;
 
 	if (!b)
 		return;
@@ -110,7 +110,7 @@ void boxes_unref(struct boxes *b)
 		return;
 	while ((o = TAILQ_FIRST(&b->open))) {
 		TAILQ_REMOVE(&b->open, o, link);
-		box_free(o);
+		entry_free(o);
 	}
 	atoll_free(b->a);
 	(void)pthread_mutex_destroy(&b->lock);
@@ -120,18 +120,18 @@ void boxes_unref(struct boxes *b)
 
 /* --- opened sandboxes; the lock is held in those that end with _locked ---------------------------------------- */
 
-static void unlist_locked(struct boxes *b, struct own_box *o)
+static void unlist_locked(struct sandbox_cache *b, struct entry *o)
 {
 	TAILQ_REMOVE(&b->open, o, link);
 	b->n_open--;
 	o->listed = false;
 	if (o->refs == 0)
-		box_free(o);
+		entry_free(o);
 }
 
-static struct own_box *find_locked(struct boxes *b, const char *id)
+static struct entry *find_locked(struct sandbox_cache *b, const char *id)
 {
-	struct own_box *o;
+	struct entry *o;
 
 	TAILQ_FOREACH(o, &b->open, link)
 	{
@@ -141,18 +141,18 @@ static struct own_box *find_locked(struct boxes *b, const char *id)
 	return NULL;
 }
 
-static void trim_locked(struct boxes *b)
+static void trim_locked(struct sandbox_cache *b)
 {
-	struct own_box *o, *before;
+	struct entry *o, *before;
 
-	for (o = TAILQ_LAST(&b->open, own_list); o && b->n_open > IDLE_MAX; o = before) {
-		before = TAILQ_PREV(o, own_list, link);
+	for (o = TAILQ_LAST(&b->open, entry_list); o && b->n_open > IDLE_MAX; o = before) {
+		before = TAILQ_PREV(o, entry_list, link);
 		if (o->refs == 0)
 			unlist_locked(b, o);
 	}
 }
 
-static struct box *lend_locked(struct boxes *b, struct own_box *o)
+static struct cached_sandbox *lend_locked(struct sandbox_cache *b, struct entry *o)
 {
 	TAILQ_REMOVE(&b->open, o, link);
 	TAILQ_INSERT_HEAD(&b->open, o, link);
@@ -161,17 +161,18 @@ static struct box *lend_locked(struct boxes *b, struct own_box *o)
 }
 
 /* sb is taken. Another thread may have opened the same one meanwhile: then that is used. */
-static int list_new(struct boxes *b, struct atoll_sandbox *sb, struct box **ret, struct atoll_error *e)
+static int list_new(struct sandbox_cache *b, struct atoll_sandbox *sb, struct cached_sandbox **ret,
+    struct atoll_error *e)
 {
-	struct own_box *o = calloc(1, sizeof *o);
+	struct entry *o = calloc(1, sizeof *o);
 
 	if (!o) {
 		atoll_sandbox_free(sb);
 		return fail(e, ENOMEM, "out of memory");
 	}
-	o->pub = (struct box) { .sb = sb, .id = atoll_sandbox_id(sb) };
+	o->pub = (struct cached_sandbox) { .sb = sb, .id = atoll_sandbox_id(sb) };
 	(void)pthread_mutex_lock(&b->lock);
-	struct own_box *other = find_locked(b, o->pub.id);
+	struct entry *other = find_locked(b, o->pub.id);
 
 	if (!other) {
 		TAILQ_INSERT_HEAD(&b->open, o, link);
@@ -182,16 +183,16 @@ static int list_new(struct boxes *b, struct atoll_sandbox *sb, struct box **ret,
 	trim_locked(b);
 	(void)pthread_mutex_unlock(&b->lock);
 	if (other)
-		box_free(o);
+		entry_free(o);
 	return 0;
 }
 
-int boxes_open(struct boxes *b, const char *id, struct box **ret, struct atoll_error *e)
+int sandbox_cache_open(struct sandbox_cache *b, const char *id, struct cached_sandbox **ret, struct atoll_error *e)
 {
 	struct atoll_sandbox *sb;
 
 	(void)pthread_mutex_lock(&b->lock);
-	struct own_box *o = find_locked(b, id);
+	struct entry *o = find_locked(b, id);
 
 	if (o)
 		*ret = lend_locked(b, o);
@@ -203,24 +204,24 @@ int boxes_open(struct boxes *b, const char *id, struct box **ret, struct atoll_e
 	return list_new(b, sb, ret, e);
 }
 
-void boxes_put(struct boxes *b, struct box *box)
+void sandbox_cache_put(struct sandbox_cache *b, struct cached_sandbox *sandbox)
 {
-	struct own_box *o = (struct own_box *)box; /* its first member */
+	struct entry *o = (struct entry *)sandbox; /* its first member */
 
 	if (!o)
 		return;
 	(void)pthread_mutex_lock(&b->lock);
 	if (--o->refs == 0 && !o->listed)
-		box_free(o);
+		entry_free(o);
 	else
 		trim_locked(b);
 	(void)pthread_mutex_unlock(&b->lock);
 }
 
-void boxes_forget(struct boxes *b, const char *id)
+void sandbox_cache_drop(struct sandbox_cache *b, const char *id)
 {
 	(void)pthread_mutex_lock(&b->lock);
-	struct own_box *o = find_locked(b, id);
+	struct entry *o = find_locked(b, id);
 
 	if (o)
 		unlist_locked(b, o);
@@ -236,9 +237,9 @@ static bool is_hidden(const struct hidden *h, const char *text)
 	return false;
 }
 
-void box_hide(struct boxes *b, struct box *box, const char *const *texts, size_t n)
+void sandbox_cache_hide(struct sandbox_cache *b, struct cached_sandbox *sandbox, const char *const *texts, size_t n)
 {
-	struct own_box *o = (struct own_box *)box;
+	struct entry *o = (struct entry *)sandbox;
 	struct hidden *h = NULL;
 
 	(void)pthread_mutex_lock(&b->lock);
@@ -259,9 +260,9 @@ void box_hide(struct boxes *b, struct box *box, const char *const *texts, size_t
 	(void)pthread_mutex_unlock(&b->lock);
 }
 
-const char *const *box_secrets(struct boxes *b, struct box *box)
+const char *const *sandbox_cache_secrets(struct sandbox_cache *b, struct cached_sandbox *sandbox)
 {
-	struct own_box *o = (struct own_box *)box;
+	struct entry *o = (struct entry *)sandbox;
 	struct hidden *h;
 
 	if (!o)
@@ -274,7 +275,7 @@ const char *const *box_secrets(struct boxes *b, struct box *box)
 	return h ? (const char *const *)h->all.v : NULL;
 }
 
-void box_secrets_put(struct boxes *b, const char *const *list)
+void sandbox_cache_secrets_put(struct sandbox_cache *b, const char *const *list)
 {
 	if (!list)
 		return;
@@ -285,8 +286,8 @@ void box_secrets_put(struct boxes *b, const char *const *list)
 
 /* --- sessions ------------------------------------------------------------------------------------------------ */
 
-int boxes_session(struct boxes *b, const char *agent, const char *id, const char *lost, uint64_t run_ms,
-    char ret_id[BOXES_SESSION_SIZE], struct box **ret, bool *ret_anew, struct atoll_error *e)
+int sandbox_cache_session(struct sandbox_cache *b, const char *agent, const char *id, const char *lost, uint64_t run_ms,
+    char ret_id[SESSION_ID_SIZE], struct cached_sandbox **ret, bool *ret_anew, struct atoll_error *e)
 {
 	struct atoll_session_spec spec = { .owner = b->owner,
 		.agent_id = agent,
@@ -301,24 +302,24 @@ int boxes_session(struct boxes *b, const char *agent, const char *id, const char
 	if (client_late(sessions_open(b->sessions, b->a, b->owner, id ? id : s.id, lost, run_ms, &sb, ret_anew, e), e) <
 	    0)
 		return -e->no;
-	(void)snprintf(ret_id, BOXES_SESSION_SIZE, "%s", id ? id : s.id);
+	(void)snprintf(ret_id, SESSION_ID_SIZE, "%s", id ? id : s.id);
 	if (list_new(b, sb, ret, e) < 0)
 		return -e->no;
 	sessions_run_begin(b->sessions, b->owner, ret_id);
 	return 0;
 }
 
-void boxes_session_left(struct boxes *b, const char *id)
+void sandbox_cache_session_left(struct sandbox_cache *b, const char *id)
 {
 	sessions_run_end(b->sessions, b->owner, id);
 }
 
-void boxes_written(struct boxes *b, const char *id)
+void sandbox_cache_written(struct sandbox_cache *b, const char *id)
 {
 	atoll_session_written(b->sessions, id);
 }
 
-struct atoll_session *boxes_sessions(struct boxes *b, size_t *ret_n)
+struct atoll_session *sandbox_cache_sessions(struct sandbox_cache *b, size_t *ret_n)
 {
 	size_t n = atoll_sessions_list(b->sessions, b->owner, NULL, 0);
 	struct atoll_session *v = calloc(n + 1, sizeof *v);
@@ -328,26 +329,26 @@ struct atoll_session *boxes_sessions(struct boxes *b, size_t *ret_n)
 	return v;
 }
 
-int boxes_session_end(struct boxes *b, const char *agent, const char *id, char ret_id[BOXES_SESSION_SIZE],
+int sandbox_cache_session_end(struct sandbox_cache *b, const char *agent, const char *id, char ret_id[SESSION_ID_SIZE],
     struct atoll_error *e)
 {
 	const char *scope = b->a->scope ? b->a->scope : "";
 	size_t n;
-	autofree struct atoll_session *v = boxes_sessions(b, &n);
+	autofree struct atoll_session *v = sandbox_cache_sessions(b, &n);
 
 	for (size_t i = 0; i < n; i++) {
 		bool own = strcmp(v[i].agent_id, agent) == 0 && (!*v[i].scope || strcmp(v[i].scope, scope) == 0);
 
 		if (id ? strcmp(v[i].id, id) != 0 : !own)
 			continue;
-		boxes_forget(b, v[i].sandbox_id);
-		(void)str_copy(ret_id, BOXES_SESSION_SIZE, str_of(v[i].id));
+		sandbox_cache_drop(b, v[i].sandbox_id);
+		(void)str_copy(ret_id, SESSION_ID_SIZE, str_of(v[i].id));
 		return atoll_session_destroy(b->sessions, b->a, b->owner, v[i].id, e);
 	}
 	return fail(e, ENOENT, id ? "there is no such session" : "this client has no session");
 }
 
-int boxes_report(struct boxes *b, const char *record, struct atoll_error *e)
+int sandbox_cache_report(struct sandbox_cache *b, const char *record, struct atoll_error *e)
 {
 	return client_report(b->a, record, e);
 }

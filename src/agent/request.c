@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/visit: on the loop a request, on a thread a handler, and between the two a count of who still needs it. */
-#include "agent/visit.h"
+/* agent/request: on the loop a request, on a thread a handler, and between the two a count of who still needs it. */
+#include "agent/request.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -13,7 +13,7 @@
 #include "agent/clients.h"
 #include "agent/link.h"
 #include "agent/routes.h"
-#include "agent/work.h"
+#include "agent/worker.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
@@ -22,25 +22,25 @@
 #include "http/json.h"
 #include "http/server.h"
 #include "http/url.h"
-#include "mcp/boxes.h"
+#include "mcp/sandbox_cache.h"
 #include "mcp/tools.h"
 
 #define PARAM_MAX 512
 #define ANSWER_MAX (64u * 1024 * 1024)
 #define UNSENT_MAX (1024 * 1024) /* of pieces: then the handler waits */
 
-struct own { /* a visit, and what only this file knows of it */
-	struct visit pub;
+struct own { /* a request, and what only this file knows of it */
+	struct agent_request pub;
 	const struct route *route;
 	struct http_req *rq; /* the loop's; NULL: the visitor has gone, or all is said */
 	struct buf body;
-	struct boxes *boxes;
+	struct sandbox_cache *cache;
 	uint64_t began_us;
 	int status;   /* of the answer; the handler's */
 	bool begun;   /* in pieces */
 	bool on_loop; /* the handler is quick */
 	bool stays;
-	void (*on_gone)(struct visit *v, void *user);
+	void (*on_gone)(struct agent_request *v, void *user);
 	void *gone_user;
 	atomic_uint refs;
 	atomic_bool gone;
@@ -50,7 +50,7 @@ struct own { /* a visit, and what only this file knows of it */
 };
 
 static struct {
-	struct work *work;
+	struct worker_pool *work;
 } the;
 
 /* How many handlers run or wait for each caller that has any. */
@@ -77,15 +77,15 @@ struct saying { /* from a handler to the loop */
 	struct buf data;
 };
 
-void visits_open(struct loop *l, struct work *w)
+void agent_requests_open(struct loop *l, struct worker_pool *w)
 {
 	(void)l;
 	the.work = w;
 }
 
-static struct own *own_of(const struct visit *v)
+static struct own *own_of(const struct agent_request *rq)
 {
-	return (struct own *)(uintptr_t)v; /* its first member */
+	return (struct own *)(uintptr_t)rq; /* its first member */
 }
 
 static void forget(char *z)
@@ -97,7 +97,7 @@ static void forget(char *z)
 
 static void unref(struct own *o)
 {
-	struct visit *v = &o->pub;
+	struct agent_request *v = &o->pub;
 
 	if (atomic_fetch_sub(&o->refs, 1) > 1)
 		return;
@@ -177,51 +177,51 @@ static void tell(struct own *o, enum said what, int status, const char *type, co
 		buf_z(&s->data, "{\"code\":500,\"message\":\"the answer is too large\"}");
 	}
 	atomic_fetch_add(&o->refs, 1);
-	work_post(the.work, say, s);
+	worker_pool_post(the.work, say, s);
 }
 
 /* --- for handlers -------------------------------------------------------------------------------------------- */
 
-bool visit_gone(const struct visit *v)
+bool agent_request_gone(const struct agent_request *rq)
 {
-	return atomic_load(&own_of(v)->gone);
+	return atomic_load(&own_of(rq)->gone);
 }
 
-bool visit_stopping(void *user)
+bool agent_request_stopping(void *user)
 {
 	return tool_stopping(user) || (at_work && atomic_load(&at_work->gone));
 }
 
-struct boxes *visit_boxes(struct visit *v, struct atoll_error *e)
+struct sandbox_cache *agent_request_cache(struct agent_request *rq, struct atoll_error *e)
 {
-	struct own *o = own_of(v);
+	struct own *o = own_of(rq);
 
-	if (!o->boxes && clients_take(&v->who, &o->boxes, e) < 0)
+	if (!o->cache && clients_take(&rq->who, &o->cache, e) < 0)
 		return NULL;
-	return o->boxes;
+	return o->cache;
 }
 
-struct atoll *visit_client(struct visit *v, struct atoll_error *e)
+struct atoll *agent_request_client(struct agent_request *rq, struct atoll_error *e)
 {
-	struct boxes *b = visit_boxes(v, e);
+	struct sandbox_cache *b = agent_request_cache(rq, e);
 
-	return b ? boxes_client(b) : NULL;
+	return b ? sandbox_cache_client(b) : NULL;
 }
 
-json_t *visit_body(struct visit *v, bool allow_empty)
+json_t *agent_request_body(struct agent_request *rq, bool allow_empty)
 {
 	struct err e = ERR_INIT;
 	json_t *j;
 
-	if (json_read_object(v->body, allow_empty, &j, &e) == 0)
+	if (json_read_object(rq->body, allow_empty, &j, &e) == 0)
 		return j;
-	visit_error(v, 400, "%s", e.text);
+	agent_request_error(rq, 400, "%s", e.text);
 	return NULL;
 }
 
-void visit_text(struct visit *v, int status, const char *type, const char *headers, struct str body)
+void agent_request_text(struct agent_request *rq, int status, const char *type, const char *headers, struct str body)
 {
-	struct own *o = own_of(v);
+	struct own *o = own_of(rq);
 
 	if (o->status)
 		return;
@@ -229,19 +229,19 @@ void visit_text(struct visit *v, int status, const char *type, const char *heade
 	tell(o, SAID_ALL, status, type, headers, body);
 }
 
-void visit_json(struct visit *v, int status, json_t *j)
+void agent_request_json(struct agent_request *rq, int status, json_t *j)
 {
 	autojson json_t *mine = j;
 	autobuf struct buf out = BUF_INIT(ANSWER_MAX);
 
 	json_put(&out, mine);
 	if (out.bad || !mine)
-		visit_error(v, 500, "the answer is too large");
+		agent_request_error(rq, 500, "the answer is too large");
 	else
-		visit_text(v, status, "application/json", NULL, buf_view(&out));
+		agent_request_text(rq, status, "application/json", NULL, buf_view(&out));
 }
 
-void visit_error(struct visit *v, int status, const char *fmt, ...)
+void agent_request_error(struct agent_request *rq, int status, const char *fmt, ...)
 {
 	char text[512];
 	va_list ap;
@@ -252,10 +252,10 @@ void visit_error(struct visit *v, int status, const char *fmt, ...)
 	/* A piece of the client's own text may be in it: cut or broken UTF-8 is not JSON. */
 	json_t *j = json_pack("{s:i,s:s}", "code", status, "message", text);
 
-	visit_json(v, status, j ? j : json_pack("{s:i,s:s}", "code", status, "message", "request refused"));
+	agent_request_json(rq, status, j ? j : json_pack("{s:i,s:s}", "code", status, "message", "request refused"));
 }
 
-void visit_fail(struct visit *v, const struct atoll_error *ae)
+void agent_request_fail(struct agent_request *rq, const struct atoll_error *ae)
 {
 	int status = ae->status >= 400 ? ae->status : 502;
 
@@ -277,12 +277,12 @@ void visit_fail(struct visit *v, const struct atoll_error *ae)
 	default:
 		break;
 	}
-	visit_error(v, status, "%s", ae->text);
+	agent_request_error(rq, status, "%s", ae->text);
 }
 
-void visit_begin(struct visit *v, int status, const char *type, const char *headers)
+void agent_request_begin(struct agent_request *rq, int status, const char *type, const char *headers)
 {
-	struct own *o = own_of(v);
+	struct own *o = own_of(rq);
 
 	if (o->status)
 		return;
@@ -291,34 +291,34 @@ void visit_begin(struct visit *v, int status, const char *type, const char *head
 	tell(o, SAID_BEGIN, status, type, headers, STR_NULL);
 }
 
-void visit_write(struct visit *v, struct str data)
+void agent_request_write(struct agent_request *rq, struct str data)
 {
-	struct own *o = own_of(v);
+	struct own *o = own_of(rq);
 
 	(void)pthread_mutex_lock(&o->lock);
-	while (!o->on_loop && o->unsent > UNSENT_MAX && !visit_gone(v))
+	while (!o->on_loop && o->unsent > UNSENT_MAX && !agent_request_gone(rq))
 		(void)pthread_cond_wait(&o->less, &o->lock);
 	o->unsent += data.n;
 	(void)pthread_mutex_unlock(&o->lock);
-	if (o->begun && !visit_gone(v))
+	if (o->begun && !agent_request_gone(rq))
 		tell(o, SAID_PIECE, 0, NULL, NULL, data);
 }
 
-void visit_stay(struct visit *v, void (*on_gone)(struct visit *v, void *user), void *user)
+void agent_request_stay(struct agent_request *rq, void (*on_gone)(struct agent_request *rq, void *user), void *user)
 {
-	struct own *o = own_of(v);
+	struct own *o = own_of(rq);
 
 	o->stays = true;
 	o->on_gone = on_gone;
 	o->gone_user = user;
 }
 
-void visit_end(struct visit *v)
+void agent_request_end(struct agent_request *rq)
 {
-	tell(own_of(v), SAID_END, 0, NULL, NULL, STR_NULL);
+	tell(own_of(rq), SAID_END, 0, NULL, NULL, STR_NULL);
 }
 
-void visit_audit(const struct visit *v, json_t *event)
+void agent_request_audit(const struct agent_request *rq, json_t *event)
 {
 	autojson json_t *mine = event;
 	autobuf struct buf out = BUF_INIT(64 * 1024);
@@ -327,12 +327,12 @@ void visit_audit(const struct visit *v, json_t *event)
 		return;
 	if (!json_object_get(mine, "kind"))
 		json_object_set(mine, "kind", json_object_get(mine, "event"));
-	json_object_set_new(mine, "request", json_string(v->who.request));
-	json_object_set_new(mine, "team", json_string(v->who.team));
-	json_object_set_new(mine, "key", json_string(v->who.key_id));
+	json_object_set_new(mine, "request", json_string(rq->who.request));
+	json_object_set_new(mine, "team", json_string(rq->who.team));
+	json_object_set_new(mine, "key", json_string(rq->who.key_id));
 	json_put(&out, mine);
 	if (out.bad || link_event(buf_view(&out)) < 0)
-		log_warn("an event for the audit log is lost", "request=%s", v->who.request);
+		log_warn("an event for the audit log is lost", "request=%s", rq->who.request);
 }
 
 /* --- fairness ------------------------------------------------------------------------------------------------- */
@@ -361,7 +361,7 @@ static bool busy_begin(const struct caller *who)
 		if (*at)
 			memcpy((*at)->who, name, strlen(name) + 1);
 	}
-	may = *at && (*at)->n < WORK_EACH;
+	may = *at && (*at)->n < WORKER_EACH;
 	if (may)
 		(*at)->n++;
 	(void)pthread_mutex_unlock(&busy.lock);
@@ -385,21 +385,21 @@ static void busy_end(const struct caller *who)
 static void run(void *arg)
 {
 	struct own *o = arg;
-	struct visit *v = &o->pub;
+	struct agent_request *v = &o->pub;
 
 	at_work = o;
 	o->route->handler(v);
 	at_work = NULL;
 	if (!o->status)
-		visit_error(v, 500, "the agent layer has no answer to this");
+		agent_request_error(v, 500, "the agent layer has no answer to this");
 	else if (o->begun && !o->stays)
-		visit_end(v);
-	boxes_unref(take_ptr(&o->boxes));
+		agent_request_end(v);
+	sandbox_cache_unref(take_ptr(&o->cache));
 	if (!o->on_loop)
 		busy_end(&v->who);
 	log_info("served", "request=%s method=%s path=%s status=%d ms=%.1f team=%s%s", v->who.request, v->method,
 	    o->route->on.pattern, o->status, (double)(clock_mono_us() - o->began_us) / 1000, v->who.team,
-	    visit_gone(v) ? " gone=1" : "");
+	    agent_request_gone(v) ? " gone=1" : "");
 	unref(o);
 }
 
@@ -440,7 +440,7 @@ static void on_body_end(struct http_req *rq)
 	} else if (!busy_begin(&o->pub.who)) {
 		unref(o);
 		refuse(rq, 429, "too many calls of this key are under way", "Retry-After: 1\r\n");
-	} else if (work_run(the.work, run, o) < 0) {
+	} else if (worker_pool_run(the.work, run, o) < 0) {
 		busy_end(&o->pub.who);
 		unref(o);
 		refuse(rq, 503, "the agent layer has too much to do, try again in a moment", "Retry-After: 1\r\n");
@@ -498,7 +498,7 @@ static int take_param(struct own *o, struct str raw)
 
 static int fill(struct own *o, struct http_req *rq)
 {
-	struct visit *v = &o->pub;
+	struct agent_request *v = &o->pub;
 
 	v->who = (struct caller) { .key = header_copy(rq, "x-atoll-key"),
 		.team = header_copy(rq, "x-atoll-team"),
@@ -531,7 +531,7 @@ static void ignore_close(struct http_req *rq, bool lost)
 
 static const struct http_req_ops refused_ops = { .on_close = ignore_close };
 
-void visit_arrive(struct http_req *rq)
+void agent_request_arrive(struct http_req *rq)
 {
 	autobuf struct buf allow = BUF_INIT(256);
 	struct str raw;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/desk: settings, policy, sessions and what belongs to them. */
-#include "agent/desk.h"
+/* agent/state: settings, policy, sessions and what belongs to them. */
+#include "agent/state.h"
 
 #include <errno.h>
 #include <openssl/evp.h>
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/request.h"
 #include "agent/session_log.h"
-#include "agent/visit.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "client/agent/policy.h"
@@ -20,39 +20,39 @@
 
 #define EXPIRE_EVERY_MS 10000
 
-static struct desk the;
+static struct shared_state the;
 static atomic_uint_fast64_t counts[COUNT_END];
 static struct timer *expiry;
 
-const struct desk *desk(void)
+const struct shared_state *state(void)
 {
 	return &the;
 }
 
-void desk_count(enum desk_count what)
+void state_count(enum state_counter what)
 {
 	(void)atomic_fetch_add(&counts[what], 1);
 }
 
-uint64_t desk_counted(enum desk_count what)
+uint64_t state_counted(enum state_counter what)
 {
 	return atomic_load(&counts[what]);
 }
 
-void desk_owner(const struct caller *who, char ret[DESK_OWNER_SIZE])
+void state_owner(const struct caller *who, char ret[STATE_OWNER_SIZE])
 {
-	(void)snprintf(ret, DESK_OWNER_SIZE, "%.100s", who->team);
+	(void)snprintf(ret, STATE_OWNER_SIZE, "%.100s", who->team);
 }
 
-void desk_left(const struct caller *who, const char *agent)
+void state_disconnected(const struct caller *who, const char *agent)
 {
-	char owner[DESK_OWNER_SIZE];
+	char owner[STATE_OWNER_SIZE];
 
-	desk_owner(who, owner);
+	state_owner(who, owner);
 	sessions_leave(the.sessions, owner, agent);
 }
 
-bool desk_can_execute(const struct atoll *a, struct atoll_error *e)
+bool state_can_execute(const struct atoll *a, struct atoll_error *e)
 {
 	if (strcmp(atoll_breaker_state(a->breaker), "open") != 0)
 		return true;
@@ -75,7 +75,7 @@ static int attempt(void *user, bool *ret_begun, struct atoll_error *e)
 	return t->fn(t->user, e);
 }
 
-int desk_try(struct atoll *a, int (*fn)(void *user, struct atoll_error *e), void *user, struct atoll_error *e)
+int state_try(struct atoll *a, int (*fn)(void *user, struct atoll_error *e), void *user, struct atoll_error *e)
 {
 	static const struct atoll_retry once = { sizeof once, 0, 0, 0 };
 
@@ -99,17 +99,17 @@ static int make_session(void *user, struct atoll_error *e)
 	return rc < 0 ? client_late(rc, e) : 0;
 }
 
-int desk_session(struct atoll *a, const struct atoll_session_spec *spec, bool get, struct atoll_session *ret,
+int state_session(struct atoll *a, const struct atoll_session_spec *spec, bool get, struct atoll_session *ret,
     bool *ret_made, struct atoll_error *e)
 {
 	struct wanted w = { .a = a, .spec = spec, .get = get, .ret = ret };
-	int rc = desk_try(a, make_session, &w, e);
+	int rc = state_try(a, make_session, &w, e);
 
 	*ret_made = w.made;
 	return rc;
 }
 
-const char *desk_policy_key(const struct caller *who)
+const char *state_policy_key(const struct caller *who)
 {
 	const char *const names[] = { who->key_id, who->key_name, who->team };
 
@@ -174,7 +174,7 @@ static void adopt(void *user, const struct atoll_session *s)
 	forget(envs);
 }
 
-int desk_open(const char *state_dir, const char *config, struct loop *l, struct err *e)
+int state_open(const char *state_dir, const char *config, struct loop *l, struct err *e)
 {
 	struct atoll_error ae = { 0 };
 
@@ -207,19 +207,20 @@ int desk_open(const char *state_dir, const char *config, struct loop *l, struct 
 
 /* --- the audit log --- */
 
-bool desk_refuses(const struct visit *v, const struct atoll_verdict *verdict, const char *what, const char *session_id)
+bool state_refuses(const struct agent_request *rq, const struct atoll_verdict *verdict, const char *what,
+    const char *session_id)
 {
 	if (verdict->severity == ATOLL_SEVERITY_NONE)
 		return false;
-	desk_count(verdict->allowed ? COUNT_WARNED : COUNT_REFUSED);
-	visit_audit(v,
+	state_count(verdict->allowed ? COUNT_WARNED : COUNT_REFUSED);
+	agent_request_audit(rq,
 	    json_pack("{s:s,s:s,s:s,s:s,s:b,s:s*}", "kind", "agent.violation", "what", what, "rule", verdict->rule,
 		"severity", atoll_severity_name(verdict->severity), "allowed", verdict->allowed, "session",
 		session_id));
 	return !verdict->allowed;
 }
 
-void desk_executed(const struct visit *v, const char *session_id, const char *language, struct str code,
+void state_executed(const struct agent_request *rq, const char *session_id, const char *language, struct str code,
     const char *outcome)
 {
 	unsigned char digest[EVP_MAX_MD_SIZE];
@@ -230,7 +231,7 @@ void desk_executed(const struct visit *v, const char *session_id, const char *la
 		n = 0;
 	for (unsigned i = 0; i < n; i++)
 		(void)snprintf(hex + 2 * i, 3, "%02x", digest[i]);
-	visit_audit(v,
+	agent_request_audit(rq,
 	    json_pack("{s:s,s:s*,s:s,s:s,s:I,s:s}", "kind", "agent.execution", "session", session_id, "language",
 		language, "codeSha256", hex, "codeBytes", (json_int_t)code.n, "outcome", outcome));
 }
