@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/arith: a recursive descent over + - * / % ^ and brackets, with whole numbers as long as they fit. */
+/* agent/arith: a recursive-descent parser for + - * / % ^ and parentheses. Integers stay exact as long as they fit. */
 #include "agent/arith.h"
 
 #include <errno.h>
@@ -16,14 +16,14 @@
 struct num {
 	bool whole;
 	int64_t i;
-	double d; /* also of whole ones */
+	double d; /* set for integers, too */
 };
 
 struct parser {
 	struct str in;
 	size_t at;
 	unsigned depth, operators;
-	int rc; /* -EINVAL: no expression here; -EDOM; -ERANGE */
+	int rc; /* -EINVAL: not an expression; -EDOM; -ERANGE */
 };
 
 static struct num expression(struct parser *p);
@@ -61,8 +61,8 @@ static bool is_letter(char c)
 	return (c | 32) >= 'a' && (c | 32) <= 'z';
 }
 
-/* Moves behind z, if it stands here; a word has to end there. */
-static bool take(struct parser *p, const char *z)
+/* Skips z if the text continues with it; a word must be a whole word. */
+static bool parser_skip(struct parser *p, const char *z)
 {
 	size_t n = strlen(z);
 
@@ -104,11 +104,11 @@ static struct num number(struct parser *p)
 
 static struct num call(struct parser *p, double (*fn)(double))
 {
-	if (!take(p, "("))
+	if (!parser_skip(p, "("))
 		return stop(p, -EINVAL);
 	struct num v = expression(p);
 
-	if (!take(p, ")"))
+	if (!parser_skip(p, ")"))
 		return stop(p, -EINVAL);
 	p->operators++;
 	double d = fn(v.d);
@@ -127,22 +127,22 @@ static struct num primary(struct parser *p)
 		{ "log", log }, { "ln", log }, { "log10", log10 }, { "exp", exp }, { "floor", floor }, { "ceil", ceil },
 		{ "round", round } };
 
-	if (take(p, "(")) {
+	if (parser_skip(p, "(")) {
 		struct num v = expression(p);
 
-		return take(p, ")") ? v : stop(p, -EINVAL);
+		return parser_skip(p, ")") ? v : stop(p, -EINVAL);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(functions); i++) {
 		size_t was = p->at;
 
-		if (take(p, functions[i].name)) {
+		if (parser_skip(p, functions[i].name)) {
 			skip_blanks(p);
 			if (p->at < p->in.n && p->in.p[p->at] == '(')
 				return call(p, functions[i].fn);
 			p->at = was;
 		}
 	}
-	if (take(p, "pi"))
+	if (parser_skip(p, "pi"))
 		return real(M_PI);
 	skip_blanks(p);
 	return number(p);
@@ -171,13 +171,13 @@ static struct num unary(struct parser *p)
 	if (p->depth >= DEPTH_MAX)
 		return stop(p, -EINVAL);
 	p->depth++;
-	while (p->rc == 0 && (take(p, "-") || take(p, "+")))
+	while (p->rc == 0 && (parser_skip(p, "-") || parser_skip(p, "+")))
 		minus ^= p->in.p[p->at - 1] == '-';
 	struct num v = primary(p);
 
-	if (p->rc == 0 && (take(p, "**") || take(p, "^"))) {
+	if (p->rc == 0 && (parser_skip(p, "**") || parser_skip(p, "^"))) {
 		p->operators++;
-		v = power(p, v, unary(p)); /* to the right: 2^3^2 is 2^9, and -2^2 is -4 */
+		v = power(p, v, unary(p)); /* right-associative: 2^3^2 is 2^9, and -2^2 is -4 */
 	}
 	p->depth--;
 	if (!minus)
@@ -201,12 +201,13 @@ static struct num divide(struct parser *p, struct num a, struct num b, bool rest
 
 static bool take_times(struct parser *p)
 {
-	return take(p, "*") || take(p, "\xc3\x97") || take(p, "times") || take(p, "multiplied by") || take(p, "x");
+	return parser_skip(p, "*") || parser_skip(p, "\xc3\x97") || parser_skip(p, "times") ||
+	    parser_skip(p, "multiplied by") || parser_skip(p, "x");
 }
 
 static bool take_over(struct parser *p)
 {
-	return take(p, "/") || take(p, "\xc3\xb7") || take(p, "divided by");
+	return parser_skip(p, "/") || parser_skip(p, "\xc3\xb7") || parser_skip(p, "divided by");
 }
 
 static struct num term(struct parser *p)
@@ -216,14 +217,14 @@ static struct num term(struct parser *p)
 	while (p->rc == 0) {
 		size_t was = p->at;
 		bool times = take_times(p), over = !times && take_over(p),
-		     rest = !times && !over && (take(p, "%") || take(p, "mod"));
+		     rest = !times && !over && (parser_skip(p, "%") || parser_skip(p, "mod"));
 		int64_t v;
 
 		if (!times && !over && !rest)
 			break;
 		struct num b = unary(p);
 
-		if (p->rc == -EINVAL) { /* "5 x" and no more: not part of it */
+		if (p->rc == -EINVAL) { /* "5 x" without an operand: the operator is not part of the expression */
 			p->rc = 0;
 			p->at = was;
 			break;
@@ -247,8 +248,9 @@ static struct num expression(struct parser *p)
 	a = term(p);
 	while (p->rc == 0) {
 		size_t was = p->at;
-		bool plus = take(p, "+") || take(p, "plus"),
-		     minus = !plus && (take(p, "-") || take(p, "minus") || take(p, "\xe2\x88\x92"));
+		bool plus = parser_skip(p, "+") || parser_skip(p, "plus"),
+		     minus = !plus &&
+		    (parser_skip(p, "-") || parser_skip(p, "minus") || parser_skip(p, "\xe2\x88\x92"));
 		int64_t v;
 
 		if (!plus && !minus)

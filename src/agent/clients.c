@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/clients: a list, the one used last first. */
+/* agent/clients: a list, most recently used first. */
 #include "agent/clients.h"
 
 #include <errno.h>
@@ -14,9 +14,9 @@
 #include "client/client.h"
 #include "mcp/sandbox_cache.h"
 
-#define CLIENTS_MAX 128 /* that are kept for the next call */
+#define CLIENTS_MAX 128 /* cached between calls */
 
-/* of each stream of what they run: many run at once, and whoever asks reads it as text */
+/* bytes of each output stream: many commands run at once, and the output is returned as text */
 #define KEEP_MAX (2u * 1024 * 1024)
 
 struct client {
@@ -68,7 +68,7 @@ static void client_free(struct client *c)
 
 static int client_new(const struct caller *who, struct client **ret, struct atoll_error *e)
 {
-	/* Where it is does not matter: every connection is one that the front gets from us. */
+	/* The URL does not matter: all connections go to the front, over sockets that it accepts from us. */
 	struct atoll_config cfg = { .no_env = true,
 		.api_url = "http://127.0.0.1",
 		.api_key = who->key[0] ? who->key : "none" };
@@ -104,7 +104,7 @@ static int client_new(const struct caller *who, struct client **ret, struct atol
 	return 0;
 }
 
-static struct sandbox_cache *find(const struct caller *who)
+static struct sandbox_cache *clients_find(const struct caller *who)
 {
 	struct sandbox_cache *b = NULL;
 	struct client *c;
@@ -129,7 +129,7 @@ int clients_take(const struct caller *who, struct sandbox_cache **ret, struct at
 {
 	struct client *c = NULL, *old = NULL;
 
-	*ret = find(who);
+	*ret = clients_find(who);
 	if (*ret)
 		return 0;
 	if (client_new(who, &c, e) < 0)
@@ -137,7 +137,7 @@ int clients_take(const struct caller *who, struct sandbox_cache **ret, struct at
 	*ret = c->cache;
 	sandbox_cache_ref(c->cache);
 	(void)pthread_mutex_lock(&the.lock);
-	/* if another thread did the same just now, one of the two is never found again and goes in its time */
+	/* If another thread did the same, the list has a duplicate that is never found and is evicted later. */
 	TAILQ_INSERT_HEAD(&the.all, c, link);
 	if (++the.n > CLIENTS_MAX) {
 		old = TAILQ_LAST(&the.all, client_list);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/clients: for each caller a client of libatoll, with its connections to the front, and the sandboxes that it has
- * open. */
+/* agent/clients: one libatoll client per caller, with its connections to the front and its open sandboxes. */
 #pragma once
 
 #include <stddef.h>
@@ -11,11 +10,11 @@ struct atoll_sessions;
 struct sandbox_cache;
 struct caller;
 
-/* At start. Each caller has a breaker of its own: what fails in one's sandboxes is nothing to the others. */
+/* Called at start. Each caller has its own breaker, so that failures in one caller's sandboxes do not affect others. */
 void clients_open(struct atoll_sessions *sessions, void (*owner_of)(const struct caller *who, char ret[128]),
     const struct atoll_breaker_config *breaker);
 
-/* From any thread: the caller's own, shared by all that is done for it at the moment. A reference. */
+/* The caller's sandbox cache, shared by all of its requests; returns a reference. Thread-safe. */
 int clients_take(const struct caller *who, struct sandbox_cache **ret, struct atoll_error *e);
 
-size_t clients_broken(void); /* of how many the breaker is not closed */
+size_t clients_broken(void); /* number of callers whose breaker is not closed */

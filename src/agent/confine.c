@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/confine: a list of the system calls of an HTTP server with threads; all others fail. */
+/* agent/confine: allows the system calls of a threaded HTTP server; all others fail. */
 #include "agent/confine.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static const int allowed[] = {
 	SCMP_SYS(poll),
 	SCMP_SYS(ppoll),
 	SCMP_SYS(pipe2),
-	/* sockets that others made, or pairs */
+	/* sockets: received or socketpair, never new ones */
 	SCMP_SYS(recvmsg),
 	SCMP_SYS(sendmsg),
 	SCMP_SYS(recvfrom),
@@ -37,7 +37,7 @@ static const int allowed[] = {
 	SCMP_SYS(splice),
 	SCMP_SYS(close),
 	SCMP_SYS(fcntl),
-	/* files of its folder: Landlock says which */
+	/* files; Landlock restricts them to its directory */
 	SCMP_SYS(openat),
 	SCMP_SYS(unlinkat),
 	SCMP_SYS(unlink),
@@ -63,7 +63,7 @@ static const int allowed[] = {
 	SCMP_SYS(rseq),
 	SCMP_SYS(sched_yield),
 	SCMP_SYS(sched_getaffinity),
-	/* time, chance, itself */
+	/* time, random numbers, own process */
 	SCMP_SYS(clock_gettime),
 	SCMP_SYS(clock_nanosleep),
 	SCMP_SYS(nanosleep),
@@ -85,14 +85,14 @@ static const int allowed[] = {
 	SCMP_SYS(exit_group),
 };
 
-/* Our sockets are connected when libcurl gets them. Its version 7.88, of Debian 12, calls connect() on them all the
- * same: it is told that this worked, and nothing is done. */
+/* Our sockets are connected before libcurl gets them. libcurl 7.88 (Debian 12) calls connect() on them anyway, so
+ * connect() returns success without an effect. */
 static int add_connect(scmp_filter_ctx ctx)
 {
 	return seccomp_rule_add(ctx, SCMP_ACT_ERRNO(0), SCMP_SYS(connect), 0);
 }
 
-/* A build with sanitizers stays outside of the cage, but has the same libcurl. */
+/* A sanitizer build is not confined, but has the same libcurl. */
 static int only_connect(struct err *e)
 {
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
@@ -105,7 +105,7 @@ static int only_connect(struct err *e)
 	return r < 0 ? err_set(e, -r, "install the system call filter: %s", strerror(-r)) : 0;
 }
 
-/* clone3() hides its flags behind a pointer: without it libc uses clone(), whose flags can be looked at. */
+/* seccomp cannot see the flags of clone3(), which are behind a pointer. If it fails, libc uses clone() instead. */
 static int add_more(scmp_filter_ctx ctx)
 {
 	const uint64_t thread = CLONE_VM | CLONE_THREAD | CLONE_SIGHAND;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/confine: the cage of atoll-agent. Nothing can be executed in it, and no process made; of the network there is
- * what the front hands over; of the file system one folder. */
+/* agent/confine: confines atoll-agent. It cannot execute programs or create processes. It has no network beyond the
+ * sockets that the front passes, and no files outside one directory. */
 #pragma once
 
 #include "base/err.h"

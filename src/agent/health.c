@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/health: can the agent layer do its work for whoever asks? */
+/* agent/health: reports whether the agent layer can work for the caller. */
 #include "agent/request.h"
 #include "agent/routes.h"
 #include "agent/state.h"

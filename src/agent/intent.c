@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/intent: what a message asks for: fences first, then the sentences around them. */
+/* agent/intent: finds what a message asks for: fenced code first, then the sentences around it. */
 #include "agent/intent.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ void intents_done(struct intents *l)
 	*l = (struct intents) { .n = 0 };
 }
 
-static struct intent *add(struct intents *l, enum intent_kind kind)
+static struct intent *intents_add(struct intents *l, enum intent_kind kind)
 {
 	if (l->n == INTENTS_MAX) {
 		l->more = true;
@@ -59,7 +59,7 @@ static struct intent *add(struct intents *l, enum intent_kind kind)
 
 /* --- fences --- */
 
-/* The number of ` or ~ with which a line begins, at least three; 0: it is no fence. */
+/* Length of the fence (three or more ` or ~) that begins the line; 0: not a fence. */
 static size_t fence_of(struct str line, char *ret_char, struct str *ret_info)
 {
 	size_t blanks = 0, n = 0;
@@ -87,7 +87,7 @@ static struct str first_word(struct str s)
 	return (struct str) { s.p, n };
 }
 
-/* Code of all fences into `code` as intents, all else into `prose`. */
+/* Splits the text: fenced code becomes intents, the rest goes to `prose`. */
 static int take_fences(struct str text, struct intents *code, struct buf *prose)
 {
 	for (struct str rest = text; rest.p;) {
@@ -111,7 +111,7 @@ static int take_fences(struct str text, struct intents *code, struct buf *prose)
 			ended = k >= n && end_mark == mark && end_info.n == 0;
 			bytes += ended ? 0 : inner.n + (rest.p != NULL);
 		}
-		struct intent *i = add(code, INTENT_CODE);
+		struct intent *i = intents_add(code, INTENT_CODE);
 
 		if (!i)
 			continue;
@@ -137,7 +137,7 @@ static bool line_is_code(struct str line)
 	for (size_t i = 0; i < ARRAY_LEN(starts); i++) {
 		if (!str_starts(line, starts[i]))
 			continue;
-		/* These are English, too: they want the colon or bracket of code behind them. */
+		/* These are English words, too. They count as code only with a colon or parenthesis. */
 		if (str_is((struct str) { starts[i], 3 }, "for") || str_is((struct str) { starts[i], 3 }, "if ") ||
 		    str_is((struct str) { starts[i], 3 }, "whi") || str_is((struct str) { starts[i], 3 }, "def") ||
 		    str_is((struct str) { starts[i], 3 }, "cla"))
@@ -159,7 +159,7 @@ static bool line_is_code(struct str line)
 	return intent_is_assignment(line) || intent_is_call(line);
 }
 
-/* From the first line that is code to the last one that belongs to it. */
+/* From the first line of code to the last one. */
 static struct str bare_code(struct str prose)
 {
 	struct str found = STR_NULL;
@@ -186,7 +186,7 @@ static struct str bare_code(struct str prose)
 	return found;
 }
 
-/* `code` between single backquotes, or what follows "run" and looks like code. */
+/* `code` in backquotes, or text after "run" that looks like code. */
 static struct str inline_code(struct str prose)
 {
 	const char *from = memchr(prose.p, '`', prose.n);
@@ -227,16 +227,16 @@ static int take_sum(struct str prose, const struct words *w, struct intents *l)
 	rc = arith_find(prose, &expr, value);
 	if (rc == -ENOENT)
 		return 0;
-	/* Without a question around it, it must be all there is. */
+	/* Unless the message is a question, the expression must be all of it. */
 	while (all.n > 0 && strchr("=?.! \n", all.p[all.n - 1]))
 		all.n--;
 	if (rc == 0 && !intent_asks_for_sum(w) && expr.n < all.n)
 		return 0;
-	struct intent *i = add(l, INTENT_SUM);
+	struct intent *i = intents_add(l, INTENT_SUM);
 
 	if (!i)
 		return 0;
-	i->why = rc == -EDOM ? "division by zero, or no such number" : rc < 0 ? "the result is too large" : NULL;
+	i->why = rc == -EDOM ? "division by zero or undefined result" : rc < 0 ? "the result is too large" : NULL;
 	i->code = rc == 0 ? str_dup(str_trim(expr)) : NULL;
 	i->value = rc == 0 ? strdup(value) : NULL;
 	return rc == 0 && (!i->code || !i->value) ? -ENOMEM : 0;
@@ -248,7 +248,7 @@ static int take_sandbox(const struct words *w, struct intents *l)
 
 	if (!intent_about_sandbox(w, &kind))
 		return 0;
-	struct intent *i = add(l, kind);
+	struct intent *i = intents_add(l, kind);
 
 	if (!i)
 		return 0;
@@ -266,7 +266,7 @@ static int take_bare(struct str prose, const struct words *w, struct intents *l)
 		code = inline_code(prose);
 	if (!code.p && !asked)
 		return 0;
-	struct intent *i = add(l, INTENT_CODE);
+	struct intent *i = intents_add(l, INTENT_CODE);
 
 	if (!i)
 		return 0;
@@ -305,7 +305,7 @@ int intents_parse(struct str text, struct intents *ret)
 	if (rc == 0 && fences->n == 0 && ret->n == 0)
 		rc = take_bare(p, w, ret);
 	for (size_t i = 0; rc == 0 && i < fences->n; i++) {
-		struct intent *to = add(ret, INTENT_CODE);
+		struct intent *to = intents_add(ret, INTENT_CODE);
 
 		if (to) {
 			*to = fences->v[i];

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/intent: what a message asks for. It is read, nothing is done; and what is not said plainly is not asked for. No
- * I/O.
+/* agent/intent: finds what a message asks for, without doing it. Ambiguous sentences are ignored. Does no I/O.
  *
- * Fenced blocks are code to be run, all of them, in their order. The sentences around them can ask for sandboxes to be
- * made, listed or ended, for packages, for git. A sandbox is ended only if its id stands in the sentence. */
+ * All fenced blocks are code to run, in order. The sentences around them can ask to create, list or kill sandboxes, to
+ * install packages, or to use git. A sandbox is killed only if the sentence contains its id. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,21 +15,21 @@
 #define INTENT_NAMES_MAX 32
 
 enum intent_kind {
-	INTENT_CODE, /* code: NULL if the message asks to run some and has none */
-	INTENT_SUM,  /* code: the expression, value: its result; or why: it has none */
+	INTENT_CODE, /* code: NULL if the message asks to run code but has none */
+	INTENT_SUM,  /* code: the expression; value: its result, or why: the reason it has none */
 	INTENT_CREATE,
 	INTENT_LIST,
-	INTENT_KILL,    /* sandboxes; names: the ids to kill, which may be none */
+	INTENT_KILL,    /* names: ids of the sandboxes to kill; may be empty */
 	INTENT_INSTALL, /* names, by manager */
 	INTENT_GIT,     /* verb, url, dir, text */
 };
 
 struct intent {
 	enum intent_kind kind;
-	char *language; /* of a fence; NULL: not told */
+	char *language; /* of a fence; NULL: unspecified */
 	char *code, *value;
 	const char *why;
-	unsigned timeout_s;  /* of a sandbox; 0: not told */
+	unsigned timeout_s;  /* of a sandbox; 0: unspecified */
 	const char *manager; /* "pip", "npm", "apt" */
 	char *names[INTENT_NAMES_MAX];
 	size_t n_names;
@@ -41,7 +40,7 @@ struct intent {
 struct intents {
 	struct intent v[INTENTS_MAX];
 	size_t n;
-	bool more; /* there were more than fit */
+	bool more; /* the message has more intents than fit */
 };
 
 int intents_parse(struct str text, struct intents *ret); /* -E2BIG, -ENOMEM */

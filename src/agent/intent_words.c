@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/intent_words: words, and what they ask for. English, as the programs that this is for write it. */
+/* agent/intent_words: interprets words. Only English is understood, which is what agent programs write. */
 #include "agent/intent_words.h"
 
 #include <ctype.h>
@@ -64,7 +64,7 @@ static bool has(const struct words *w, const char *z)
 	return false;
 }
 
-/* The words before the verb, as in "could you please". */
+/* Skips the words before the verb, as in "could you please". */
 static size_t skip_polite(const struct words *w)
 {
 	size_t i = 0;
@@ -80,7 +80,7 @@ static size_t skip_polite(const struct words *w)
 	return i;
 }
 
-/* A question about how something is done, or that it should not be, is no request. */
+/* A question about how to do something, or a wish not to do it, is not a request. */
 static bool is_not_meant(const struct words *w)
 {
 	for (size_t i = 0; i < w->n; i++) {
@@ -104,7 +104,7 @@ static bool is_name(struct str s)
 	return true;
 }
 
-/* Two words side by side, outside of quotes, that no language has there. */
+/* Two adjacent words outside quotes, which no programming language allows there. */
 static bool is_prose(struct str s)
 {
 	bool word_before = false;
@@ -174,8 +174,7 @@ bool intent_asks_for_sum(const struct words *w)
 	return false;
 }
 
-/* "run" is also what people do in the morning: it counts where a request begins, or with what can be run close behind
- * it. */
+/* "run" has other meanings: it counts only at the start of a request, or shortly before something that can be run. */
 bool intent_asks_to_run(const struct words *w)
 {
 	size_t first = skip_polite(w);
@@ -271,7 +270,7 @@ static int add_name(struct intent *to, struct str s)
 	return to->names[to->n_names] ? (to->n_names++, 0) : -ENOMEM;
 }
 
-/* What looks like an id, and the word right behind "sandbox" unless it is an ordinary one. Nothing is guessed. */
+/* Words that look like an id, and the word after "sandbox" unless it is an ordinary one. Nothing is guessed. */
 int intent_ids(const struct words *w, struct intent *to)
 {
 	bool seen = false;
@@ -354,7 +353,7 @@ static bool is_url(struct str s)
 	    str_starts(s, "ssh://") || str_starts(s, "git@");
 }
 
-/* What stands between quotes. */
+/* The text between quotes. */
 static struct str quoted(struct str text)
 {
 	for (size_t i = 0; i < text.n; i++) {

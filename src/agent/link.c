@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/link: the warden tells where the front is; connections go both ways, events one way. A socket to the front that
- * has ended, or on which something came that makes no sense, is given up, and the warden asked for the next. */
+/* agent/link: the warden passes the socket to the front. Connections are passed both ways over it, events one way. If
+ * that socket closes or carries a malformed message, it is dropped and the warden is asked for the next one. */
 #include "agent/link.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 #define ROUND_MAX 64
 #define IDLE_MAX 64
-#define SEND_MS 2000 /* the front reads all the time */
+#define SEND_MS 2000 /* enough, because the front reads continuously */
 
 static struct {
 	struct loop *loop;
@@ -25,12 +25,12 @@ static struct {
 	void *user;
 	int warden;
 	struct watch *warden_watch;
-	pthread_mutex_t lock; /* of front, which other threads send on */
+	pthread_mutex_t lock; /* protects front, which other threads send on */
 	int front;            /* -1: none */
 	struct watch *front_watch;
-	int idle[IDLE_MAX]; /* connections to that front; the one used last is the last */
+	int idle[IDLE_MAX]; /* connections to that front; most recently used last */
 	size_t n_idle;
-	uint32_t lost; /* sockets to a front, so far */
+	uint32_t lost; /* number of sockets to a front lost so far */
 } the = { .warden = -1, .front = -1, .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void set_front(int fd)
@@ -56,7 +56,7 @@ static void on_front(void *user, int events)
 		if (n == -EAGAIN || n == -EINTR)
 			return;
 		if (n != (ssize_t)sizeof h || h.version != FA_VERSION || h.type != FA_CONN || h.n || fd < 0) {
-			log_info("the front is gone, waiting for the next", "err=%s",
+			log_info("lost the front, waiting for the next one", "err=%s",
 			    n < 0   ? strerror((int)-n)
 				: n ? "bad message"
 				    : "closed");
@@ -104,7 +104,7 @@ int link_open(struct loop *l, int warden_fd, const struct link_ops *ops, void *u
 	return the.warden_watch ? 0 : err_set(e, ENOMEM, "watch the warden");
 }
 
-/* The lock is held: a packet is never sent on a socket that was closed, and given to somebody else, meanwhile. */
+/* The lock is held while sending, because the descriptor could be closed and reused otherwise. */
 static int send_locked(const void *p, size_t n, const int *fd)
 {
 	struct pollfd pf = { .fd = the.front, .events = POLLOUT };
@@ -127,7 +127,7 @@ static int send_front(const void *p, size_t n, const int *fd)
 	return r;
 }
 
-/* One that has nothing to read: else the front has closed it. */
+/* A connection that is readable was closed by the front; skip it. */
 static int take_idle(void)
 {
 	int fd = -1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll-agent: the agent layer: MCP and what stands below /agent. Started by the warden with fd 3, the socket to it,
- * over which comes the one to the front.
+/* atoll-agent: the agent layer: MCP and the paths below /agent. The warden starts it with a socket on fd 3, over which
+ * it passes the socket to the front.
  *
- * It reads what strangers send, and holds no power: whatever is to be done, it asks the front for, as a client of
- * libatoll with the key of whoever wants it. */
+ * The process parses untrusted input and has no privileges. It does everything by asking the front, as a client of
+ * libatoll with the caller's key. */
 #include <curl/curl.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -27,14 +27,14 @@
 
 #define FD_WARDEN 3
 #define CONNS_MAX 2048
-/* bytes of memory, should all other bounds not be enough: others live on the machine too */
+/* bytes of memory; the last resort, if all other limits fail */
 #define DATA_MAX (2ull << 30)
-#define ARENAS 4 /* of the allocator; one per thread would keep what each of them once needed */
+#define ARENAS 4 /* of the allocator; one per thread would retain each thread's peak */
 
 struct agent {
 	const char *state_dir, *config;
 	struct loop *loop;
-	struct worker_pool *work;
+	struct worker_pool *workers;
 	struct http_server *server;
 };
 
@@ -44,14 +44,14 @@ static void on_conn(void *user, int fd)
 	int r = http_server_adopt(ag->server, fd);
 
 	if (r < 0)
-		log_warn("could not take a connection of the front", "err=%s", strerror(-r));
+		log_warn("could not accept a connection from the front", "err=%s", strerror(-r));
 }
 
 static void on_warden_gone(void *user)
 {
 	(void)user;
 	log_debug("the warden is gone, exiting", "%s", "");
-	_exit(0); /* the next warden starts another */
+	_exit(0); /* the next warden starts a new agent */
 }
 
 static const struct link_ops link_ops = { .on_conn = on_conn, .on_warden_gone = on_warden_gone };
@@ -69,7 +69,7 @@ static int agent_open(struct agent *ag, struct err *e)
 	struct rlimit l;
 
 	if (fd_cloexec(FD_WARDEN, true) < 0 || fd_nonblock(FD_WARDEN, true) < 0)
-		return err_set(e, EBADF, "fd %d is missing: this program is started by atolld", FD_WARDEN);
+		return err_set(e, EBADF, "fd %d is not open: this program must be started by atolld", FD_WARDEN);
 	if (getrlimit(RLIMIT_NOFILE, &l) == 0) {
 		l.rlim_cur = l.rlim_max < 8192 ? l.rlim_max : 8192;
 		(void)setrlimit(RLIMIT_NOFILE, &l);
@@ -80,16 +80,16 @@ static int agent_open(struct agent *ag, struct err *e)
 	(void)mallopt(M_ARENA_MAX, ARENAS);
 	if (cage_refuse_rings(e) < 0)
 		return -e->no;
-	json_object_seed(0); /* before there are threads; both of these read files */
+	json_object_seed(0); /* before threads are started; both calls read files */
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		return err_set(e, ENOMEM, "set up libcurl");
 	ag->loop = loop_new();
-	ag->work = ag->loop ? worker_pool_new(ag->loop) : NULL;
-	ag->server = ag->work ? http_server_new(ag->loop, -1, &server_ops, ag) : NULL;
+	ag->workers = ag->loop ? worker_pool_new(ag->loop) : NULL;
+	ag->server = ag->workers ? http_server_new(ag->loop, -1, &server_ops, ag) : NULL;
 	if (!ag->server)
 		return err_set(e, ENOMEM, "make the event loop");
 	http_server_limit(ag->server, CONNS_MAX);
-	agent_requests_open(ag->loop, ag->work);
+	agent_requests_open(ag->loop, ag->workers);
 	if (state_open(ag->state_dir, ag->config, ag->loop, e) < 0 || tool_host_open(e) < 0 ||
 	    mcp_http_open(ag->loop, e) < 0)
 		return -e->no;
@@ -102,7 +102,7 @@ static bool take_option(struct agent *ag, const char *name, const char *value)
 {
 	enum log_level level;
 
-	if (strcmp(name, "--run") == 0) /* only for those who look at the process list */
+	if (strcmp(name, "--run") == 0) /* ignored: it only identifies the process in ps(1) */
 		return true;
 	if (strcmp(name, "--state") == 0) {
 		ag->state_dir = value;
@@ -132,7 +132,7 @@ int main(int argc, char **argv)
 		}
 	}
 	if (!ag.state_dir) {
-		(void)fprintf(stderr, "atoll-agent: --state is needed\n");
+		(void)fprintf(stderr, "atoll-agent: option --state is required\n");
 		return 2;
 	}
 	if (agent_open(&ag, &e) < 0) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* agent/mcp_http: MCP over streamable HTTP: POST, GET and DELETE of /mcp.
  *
- * A request of revision 2026-07-28 says all about itself, and its header lines must say the same; those of earlier
- * revisions belong to a session that initialize began. What only has to be looked up is answered on the loop; tools run
- * on threads, and answer with events if whoever asks wants to hear of their progress. */
+ * A request of revision 2026-07-28 is self-contained, and its header fields must match its body. A request of an
+ * earlier revision belongs to a session that initialize created. Simple requests are answered on the loop. Tools run on
+ * threads, and answer with an event stream if the client asks for progress. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -26,17 +26,17 @@
 #include "mcp/server.h"
 
 #define ANSWER_MAX (64u * 1024 * 1024)
-/* bytes of an answer that comes as an event: clients take a megabyte of them (the SDK of Python) */
+/* bytes of a response sent as an event: the Python SDK accepts one megabyte */
 #define EVENT_MAX 1000000
-#define BATCH_FIT (16u * 1024 * 1024) /* of one in a batch */
-#define BATCH_MAX (32u * 1024 * 1024) /* of answers, after which the rest of a batch is not done */
+#define BATCH_FIT (16u * 1024 * 1024) /* bytes of one response in a batch */
+#define BATCH_MAX (32u * 1024 * 1024) /* bytes of responses, after which the rest of a batch is skipped */
 #define EVENTS "text/event-stream"
 #define EVENT_LINES "Cache-Control: no-cache\r\nX-Accel-Buffering: no\r\n"
-#define ALIVE_MS 20000 /* between two signs of life on a stream that has nothing to say */
+#define ALIVE_MS 20000 /* interval of keep-alives on an idle stream */
 #define AGENT_NAME_MAX 64
-#define STAYS_EACH 64 /* streams of one key: connections are for all */
+#define STAYS_EACH 64 /* streams per key, so that one key cannot use up all connections */
 
-/* --- what is said -------------------------------------------------------------------------------------------- */
+/* --- responses ----------------------------------------------------------------------------------------------- */
 
 static void send_json(struct agent_request *rq, int status, const char *headers, json_t *j)
 {
@@ -45,7 +45,7 @@ static void send_json(struct agent_request *rq, int status, const char *headers,
 
 	json_put(&out, mine);
 	if (out.bad || !mine)
-		agent_request_error(rq, 500, "the answer is too large");
+		agent_request_error(rq, 500, "the response is too large");
 	else
 		agent_request_text(rq, status, "application/json", headers, buf_view(&out));
 }
@@ -62,7 +62,7 @@ static void send_event(struct agent_request *rq, json_t *j)
 		agent_request_write(rq, buf_view(&out));
 }
 
-static void refuse(struct agent_request *rq, int status, const json_t *id, int code, const char *message)
+static void mcp_http_refuse(struct agent_request *rq, int status, const json_t *id, int code, const char *message)
 {
 	send_json(rq, status, NULL, rpc_error(id, code, message, NULL));
 }
@@ -99,8 +99,8 @@ int mcp_http_open(struct loop *l, struct err *e)
 	return 0;
 }
 
-/* Clients that close their connection do not all end their session (DELETE): without any stream, its client counts as
- * gone. */
+/* Not all clients end their session (DELETE) before they disconnect. A session without a stream counts as disconnected.
+ */
 static void session_left(const struct agent_request *rq)
 {
 	char agent[AGENT_NAME_MAX + 8];
@@ -135,13 +135,13 @@ static size_t stays_of(const struct caller *who)
 	return n;
 }
 
-/* Only handlers that are quick come here: it is the loop's. */
+/* Runs on the loop: only quick handlers call it. */
 static void stay_open(struct agent_request *rq, json_t *first)
 {
 	if (stays_of(&rq->who) >= STAYS_EACH) {
 		json_decref(first);
 		agent_request_text(rq, 429, "application/json", "Retry-After: 1\r\n",
-		    STR_LIT("{\"code\":429,\"message\":\"too many streams of this key are open\"}"));
+		    STR_LIT("{\"code\":429,\"message\":\"too many open streams for this key\"}"));
 		return;
 	}
 	struct stay *s = calloc(1, sizeof *s);
@@ -168,7 +168,7 @@ static bool accepts(const struct agent_request *rq, const char *type)
 	return !rq->accept[0] || strstr(rq->accept, type) || strstr(rq->accept, "*/*");
 }
 
-/* A value that header lines cannot hold is wrapped: "=?base64?...?=". */
+/* A value that is not allowed in a header field is encoded as "=?base64?...?=". */
 static bool header_says(const char *header, const char *want)
 {
 	struct str h = str_of(header);
@@ -182,7 +182,7 @@ static bool header_says(const char *header, const char *want)
 	return str_is(h, want);
 }
 
-/* What is wrong with the header lines of a request of the newer kind; NULL: nothing. */
+/* The error in the header fields of a self-contained request; NULL: none. */
 static const char *header_mismatch(const struct agent_request *rq, const struct rpc_msg *m)
 {
 	const json_t *meta = json_object_get(m->params, "_meta");
@@ -192,23 +192,23 @@ static const char *header_mismatch(const struct agent_request *rq, const struct 
 	if (!rq->protocol[0])
 		return "Header mismatch: header MCP-Protocol-Version is missing";
 	if (version && strcmp(rq->protocol, version) != 0)
-		return "Header mismatch: header MCP-Protocol-Version is not that of the body";
+		return "Header mismatch: header MCP-Protocol-Version differs from the body";
 	if (!rq->rpc_method[0])
 		return "Header mismatch: header Mcp-Method is missing";
 	if (!header_says(rq->rpc_method, m->method))
-		return "Header mismatch: header Mcp-Method is not that of the body";
+		return "Header mismatch: header Mcp-Method differs from the body";
 	if (strcmp(m->method, "tools/call") != 0)
 		return NULL;
 	if (!rq->rpc_name[0])
 		return "Header mismatch: header Mcp-Name is missing";
-	return name && !header_says(rq->rpc_name, name) ? "Header mismatch: header Mcp-Name is not that of the body"
+	return name && !header_says(rq->rpc_name, name) ? "Header mismatch: header Mcp-Name differs from the body"
 							: NULL;
 }
 
 /* --- POST ---------------------------------------------------------------------------------------------------- */
 
-struct post {         /* v->work */
-	json_t *text; /* parsed; NULL: `error` is the answer */
+struct post {         /* v->data */
+	json_t *text; /* parsed; NULL: `error` is the response */
 	json_t *error;
 	struct mcp_session *session;
 };
@@ -232,8 +232,7 @@ static bool is_call(json_t *j)
 
 bool mcp_post_quick(const struct agent_request *cv)
 {
-	struct agent_request *v = (struct agent_request *)(uintptr_t)
-	    cv; /* what is parsed here is kept for the handler */
+	struct agent_request *v = (struct agent_request *)(uintptr_t)cv; /* the parsed body is stored for the handler */
 	struct post *p = calloc(1, sizeof *p);
 	bool call = false;
 	json_t *one;
@@ -241,8 +240,8 @@ bool mcp_post_quick(const struct agent_request *cv)
 
 	if (!p)
 		return true;
-	v->work = p;
-	v->work_free = post_free;
+	v->data = p;
+	v->data_free = post_free;
 	p->text = rpc_parse(v->body, &p->error);
 	if (json_is_object(p->text))
 		call = is_call(p->text);
@@ -250,7 +249,7 @@ bool mcp_post_quick(const struct agent_request *cv)
 	return !call;
 }
 
-struct running {              /* user of a tool's run */
+struct running {                /* user pointer of a tool's run */
 	struct tool_request tv; /* first */
 	struct mcp_flight *flight;
 	bool events;
@@ -268,7 +267,7 @@ static void on_note(void *user, json_t *note)
 	send_event(((struct running *)user)->tv.v, note);
 }
 
-/* An agent is known by the name that its program gives itself, among those of its key. */
+/* Within a key, an agent is identified by the client name that it sends. */
 static void agent_name(const struct rpc_msg *m, const struct mcp_session *s, char ret[AGENT_NAME_MAX + 8])
 {
 	const json_t *info = json_object_get(json_object_get(m->params, "_meta"), "io.modelcontextprotocol/clientInfo");
@@ -332,7 +331,7 @@ static void begin_session(struct agent_request *rq, struct post *p, const struct
 	send_json(rq, 200, line, answer);
 }
 
-/* One message that is not part of a batch. */
+/* A single message. */
 static void take_one(struct agent_request *rq, struct post *p, struct mcp_peer *peer, const struct rpc_msg *m)
 {
 	bool events = mcp_wants_progress(m) && accepts(rq, EVENTS) && rq->accept[0];
@@ -366,13 +365,13 @@ static void take_one(struct agent_request *rq, struct post *p, struct mcp_peer *
 			send_event(rq, re);
 		else if (re)
 			send_json(rq, 200, NULL, re);
-		else /* it was cancelled: there is nothing to say */
+		else /* cancelled: nothing is sent */
 			agent_request_text(rq, 202, NULL, NULL, STR_NULL);
 		break;
 	}
 }
 
-/* Several messages of a revision that has batches: the answers as one array. */
+/* A batch: the responses are one array. */
 static void take_batch(struct agent_request *rq, struct post *p, struct mcp_peer *peer)
 {
 	json_t *answers = json_array(), *one;
@@ -389,15 +388,15 @@ static void take_batch(struct agent_request *rq, struct post *p, struct mcp_peer
 		}
 		if (m.method && strcmp(m.method, "initialize") == 0) {
 			json_array_append_new(answers,
-			    rpc_error(m.id, RPC_INVALID_REQUEST,
-				"Invalid Request: initialize must not be part of a batch", NULL));
+			    rpc_error(m.id, RPC_INVALID_REQUEST, "Invalid Request: initialize must not be in a batch",
+				NULL));
 			continue;
 		}
 		if (size > BATCH_MAX) {
 			if (m.kind == RPC_REQUEST)
 				json_array_append_new(answers,
 				    rpc_error(m.id, RPC_INTERNAL_ERROR,
-					"the answers of this batch are too large: this was not done", NULL));
+					"the responses of this batch are too large: this request was not run", NULL));
 			continue;
 		}
 		switch (mcp_take(peer, &m, &re)) {
@@ -431,17 +430,17 @@ static void take_batch(struct agent_request *rq, struct post *p, struct mcp_peer
 	agent_request_text(rq, 202, NULL, NULL, STR_NULL);
 }
 
-/* The session that a request of an earlier revision belongs to. False: it has been refused. */
+/* Finds the session of a request of an earlier revision. False: the request was refused. */
 static bool find_session(struct agent_request *rq, struct post *p, const struct rpc_msg *m)
 {
 	if (!rq->session[0]) {
-		refuse(rq, 400, m->id, RPC_INVALID_REQUEST,
-		    "Bad Request: header Mcp-Session-Id is missing; begin with initialize");
+		mcp_http_refuse(rq, 400, m->id, RPC_INVALID_REQUEST,
+		    "Bad Request: header Mcp-Session-Id is missing; send initialize first");
 		return false;
 	}
 	p->session = mcp_session_find(&rq->who, rq->session);
 	if (!p->session)
-		refuse(rq, 404, m->id, RPC_INVALID_REQUEST, "Session not found: begin anew with initialize");
+		mcp_http_refuse(rq, 404, m->id, RPC_INVALID_REQUEST, "Session not found: send initialize again");
 	return p->session != NULL;
 }
 
@@ -456,13 +455,13 @@ static void take_batches(struct agent_request *rq, struct post *p)
 	if (mcp_batches(&peer))
 		take_batch(rq, p, &peer);
 	else
-		refuse(rq, 400, NULL, RPC_INVALID_REQUEST,
-		    "Invalid Request: this revision of the protocol has no batches");
+		mcp_http_refuse(rq, 400, NULL, RPC_INVALID_REQUEST,
+		    "Invalid Request: this protocol revision does not support batches");
 }
 
 void mcp_post(struct agent_request *rq)
 {
-	struct post *p = rq->work;
+	struct post *p = rq->data;
 	struct mcp_peer peer = { .version = "" };
 	struct rpc_msg m;
 
@@ -471,13 +470,13 @@ void mcp_post(struct agent_request *rq)
 		return;
 	}
 	if (rq->content_type[0] && !strstr(rq->content_type, "application/json")) {
-		refuse(rq, 415, NULL, RPC_INVALID_REQUEST,
+		mcp_http_refuse(rq, 415, NULL, RPC_INVALID_REQUEST,
 		    "Unsupported Media Type: Content-Type must be application/json");
 		return;
 	}
 	if (!accepts(rq, "application/json")) {
-		refuse(rq, 406, NULL, RPC_INVALID_REQUEST,
-		    "Not Acceptable: Accept must have application/json and " EVENTS);
+		mcp_http_refuse(rq, 406, NULL, RPC_INVALID_REQUEST,
+		    "Not Acceptable: Accept must include application/json and " EVENTS);
 		return;
 	}
 	if (!p->text) {
@@ -496,7 +495,7 @@ void mcp_post(struct agent_request *rq)
 	const char *bad = modern ? header_mismatch(rq, &m) : NULL;
 
 	if (bad) {
-		refuse(rq, 400, m.id, RPC_HEADER_MISMATCH, bad);
+		mcp_http_refuse(rq, 400, m.id, RPC_HEADER_MISMATCH, bad);
 		return;
 	}
 	if (!modern && rq->protocol[0] && !mcp_knows_version(rq->protocol)) {
@@ -516,7 +515,7 @@ void mcp_post(struct agent_request *rq)
 	take_one(rq, p, &peer, &m);
 }
 
-/* --- GET and DELETE, of the revisions that have sessions -------------------------------------------------------- */
+/* --- GET and DELETE, for revisions with sessions ---------------------------------------------------------------- */
 
 bool mcp_get_quick(const struct agent_request *rq)
 {
@@ -530,11 +529,11 @@ void mcp_get(struct agent_request *rq)
 
 	if (!rq->session[0])
 		agent_request_text(rq, 405, "application/json", "Allow: POST\r\n",
-		    STR_LIT("{\"code\":405,\"message\":\"GET needs the header Mcp-Session-Id\"}"));
+		    STR_LIT("{\"code\":405,\"message\":\"GET requires the header Mcp-Session-Id\"}"));
 	else if (!s)
-		refuse(rq, 404, NULL, RPC_INVALID_REQUEST, "Session not found: begin anew with initialize");
+		mcp_http_refuse(rq, 404, NULL, RPC_INVALID_REQUEST, "Session not found: send initialize again");
 	else if (!rq->accept[0] || !accepts(rq, EVENTS))
-		refuse(rq, 406, NULL, RPC_INVALID_REQUEST, "Not Acceptable: Accept must have " EVENTS);
+		mcp_http_refuse(rq, 406, NULL, RPC_INVALID_REQUEST, "Not Acceptable: Accept must include " EVENTS);
 	else
 		stay_open(rq, NULL);
 	mcp_session_unref(s);
@@ -549,7 +548,7 @@ void mcp_delete(struct agent_request *rq)
 	struct rpc_msg none = { 0 };
 
 	if (!s || !b) {
-		refuse(rq, rq->session[0] ? 404 : 400, NULL, RPC_INVALID_REQUEST,
+		mcp_http_refuse(rq, rq->session[0] ? 404 : 400, NULL, RPC_INVALID_REQUEST,
 		    rq->session[0] ? "Session not found" : "Bad Request: header Mcp-Session-Id is missing");
 	} else {
 		agent_name(&none, s, agent);

@@ -12,7 +12,7 @@
 #include "base/rand.h"
 
 #define SESSIONS_MAX 2000
-#define SESSIONS_EACH 100 /* of one key, so that who begins many loses its own */
+#define SESSIONS_EACH 100 /* per key, so that a key that opens many loses only its own */
 #define IDLE_MS (3600 * 1000ull)
 
 struct mcp_session {
@@ -21,14 +21,14 @@ struct mcp_session {
 	char *team, *key_id;
 	struct mcp_peer peer;
 	struct mcp_flight *flights;
-	unsigned refs; /* the list's, and those of calls */
+	unsigned refs; /* of the list and of calls */
 	bool listed;
 	uint64_t used_ms;
 };
 
 static struct {
 	pthread_mutex_t lock;
-	TAILQ_HEAD(session_list, mcp_session) all; /* the one used last first */
+	TAILQ_HEAD(session_list, mcp_session) all; /* most recently used first */
 	unsigned n;
 } the = { .lock = PTHREAD_MUTEX_INITIALIZER, .all = TAILQ_HEAD_INITIALIZER(the.all) };
 
@@ -56,7 +56,7 @@ static bool counts_for(const struct mcp_session *s, const struct caller *who)
 	return strcmp(s->team, who->team) == 0 && strcmp(s->key_id, who->key_id) == 0;
 }
 
-/* Makes room after one of who was listed: whoever it was can begin anew. */
+/* Evicts the oldest sessions after one was added for who. A client that is evicted can initialize again. */
 static void trim_locked(const struct caller *who)
 {
 	struct mcp_session *s, *oldest = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/message_acts: sandboxes, packages and git for a message. Only what is named is touched. */
+/* agent/message_acts: sandboxes, packages and git for a message. Acts only on what the message names. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 /* --- sandboxes --- */
 
-/* No answer in time, where no code is run that may be slow: it is the server. */
+/* A timeout of a call that runs no code is the server's fault. */
 static void server_late(struct atoll_error *e)
 {
 	if (e->no == ETIMEDOUT)
@@ -112,20 +112,20 @@ static void kill_sandboxes(struct message *m, const struct intent *i)
 
 	if (i->n_names == 0) {
 		m->success = false;
-		message_say(m, "Which sandbox? Name its id. Nothing was ended.");
+		message_say(m, "Which sandbox? Give its ID. Nothing was killed.");
 	}
 	for (size_t k = 0; k < i->n_names; k++) {
 		if (m->dry_run) {
-			message_say(m, "Would end sandbox %s.", i->names[k]);
+			message_say(m, "Would kill sandbox %s.", i->names[k]);
 		} else if (message_client(m, &e) && atoll_kill(m->a, i->names[k], &e) == 0) {
-			message_say(m, "Ended sandbox %s.", i->names[k]);
+			message_say(m, "Killed sandbox %s.", i->names[k]);
 			(void)json_array_append_new(killed, json_string(i->names[k]));
 		} else if (e.no == ENOENT) {
 			m->success = false;
-			message_say(m, "There is no sandbox %s. Nothing was ended.", i->names[k]);
+			message_say(m, "There is no sandbox %s. Nothing was killed.", i->names[k]);
 		} else {
 			server_late(&e);
-			message_failed(m, "end the sandbox", &e);
+			message_failed(m, "kill the sandbox", &e);
 		}
 	}
 	(void)json_object_set_new(m->data, "killed", killed);
@@ -133,7 +133,7 @@ static void kill_sandboxes(struct message *m, const struct intent *i)
 
 /* --- packages --- */
 
-/* What a program wrote may be anything. */
+/* Output of a program need not be UTF-8. */
 static json_t *text_json(const char *z)
 {
 	json_t *j = json_string(z ? z : "");
@@ -200,7 +200,7 @@ static void install(struct message *m, const struct intent *i)
 
 /* --- git --- */
 
-struct remote { /* what of a URL may be shown, and what not */
+struct remote { /* a URL, split into what may be shown and credentials */
 	char *url, *username, *password;
 };
 
@@ -277,19 +277,19 @@ static void git(struct message *m, const struct intent *i)
 		message_say(m,
 		    clone ? "Which repository? Give its URL."
 			: i->dir || m->dir
-			? "Give the message of the commit in quotes."
-			: "In which directory? Say it ('in /home/user/project'), or give workingDirectory.");
+			? "Give the commit message in quotes."
+			: "In which directory? Name it ('in /home/user/project') or set workingDirectory.");
 		return;
 	}
-	/* A token in a URL would be in .git/config, in lists of processes and in every log: it is taken out, and given
-	 * to git another way. */
+	/* A token in a URL would show in .git/config, process lists and logs. It is removed and passed to git in the
+	 * environment. */
 	if (i->url && tool_split_url(i->url, &r.url, &r.username, &r.password) < 0) {
 		m->success = false;
-		message_say(m, "That is not a URL of a repository.");
+		message_say(m, "That is not a repository URL.");
 		return;
 	}
 	if (m->dry_run) {
-		message_say(m, clone ? "Would run git %s of %s." : "Would run git %s.%s", i->verb, clone ? r.url : "");
+		message_say(m, clone ? "Would run git %s %s." : "Would run git %s.%s", i->verb, clone ? r.url : "");
 		return;
 	}
 	int rc = message_session(m, &e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/message_code: the code of a message, and what it gave, in words. */
+/* agent/message_code: runs the code of a message and writes the result as text. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,9 +7,9 @@
 #include "agent/messages.h"
 #include "agent/run.h"
 
-#define SHOWN_MAX 8000 /* bytes of one output that are said; all of it is in the data */
+#define SHOWN_MAX 8000 /* bytes of one output in the text; the data has all of it */
 
-/* A fence that is longer than any in the text, so that the text cannot end it. */
+/* A fence longer than any in the text, so that the text cannot close it. */
 static void say_block(struct message *m, const char *title, const char *text)
 {
 	size_t longest = 2, run = 0, n = strlen(text);
@@ -30,7 +30,7 @@ static void say_block(struct message *m, const char *title, const char *text)
 	buf_z(&m->reply, n > 0 && text[n - 1] == '\n' ? "" : "\n");
 	for (size_t i = 0; i <= longest; i++)
 		buf_ch(&m->reply, '`');
-	buf_z(&m->reply, cut ? "\n(cut; all of it is in data.executionResults)\n" : "\n");
+	buf_z(&m->reply, cut ? "\n(truncated; data.executionResults has the full output)\n" : "\n");
 }
 
 static void say_lines(struct message *m, const char *title, const json_t *lines)
@@ -74,7 +74,7 @@ static void say_result(struct message *m, const json_t *r)
 		if (*field(error, "traceback"))
 			say_block(m, "Traceback", field(error, "traceback"));
 	} else if (!*text && json_array_size(json_object_get(json_object_get(r, "logs"), "stdout")) == 0) {
-		message_say(m, "It ran and printed nothing.");
+		message_say(m, "The code ran and printed nothing.");
 	}
 }
 
@@ -99,11 +99,11 @@ static void no_code(struct message *m)
 {
 	m->success = false;
 	message_say(m,
-	    "There is no code in the message. Put it between two lines of three backquotes, with the language behind "
-	    "the first.");
+	    "The message contains no code. Put it between two lines of three backquotes, with the language after the "
+	    "first.");
 }
 
-/* What cannot or may not be run needs no sandbox. */
+/* Code that cannot or must not run needs no sandbox. */
 static int make_place(struct run_place *p, struct atoll_error *e)
 {
 	struct message *m = p->user;
@@ -128,7 +128,7 @@ void message_code(struct message *m, const struct intent *i)
 		return;
 	}
 	if (m->dry_run) {
-		message_say(m, "Would run %zu bytes of %s.", strlen(i->code),
+		message_say(m, "Would run %zu bytes of %s code.", strlen(i->code),
 		    i->language ? i->language : atoll_language_guess(i->code));
 		return;
 	}

@@ -57,7 +57,7 @@ int message_session(struct message *m, struct atoll_error *e)
 	return *m->session.id ? 0 : state_session(m->a, &spec, true, &m->session, &made, e);
 }
 
-/* Of a session that is there. */
+/* For an existing session. */
 int message_sandbox(struct message *m, struct atoll_sandbox **ret, struct atoll_error *e)
 {
 	bool recovered = false;
@@ -72,7 +72,7 @@ int message_sandbox(struct message *m, struct atoll_sandbox **ret, struct atoll_
 		rc = atoll_session_open(state()->sessions, m->a, m->owner, m->session.id, gone, ret, &recovered, e);
 	}
 	if (rc == 0 && recovered)
-		message_say(m, "The earlier sandbox was gone; this is in a new one.");
+		message_say(m, "The previous sandbox is gone; a new one is used.");
 	return rc;
 }
 
@@ -82,12 +82,12 @@ static int take_text(const json_t *body, const char **ret, struct err *why)
 {
 	const json_t *content = json_object_get(body, "content");
 
-	if (json_is_object(content)) /* as ElizaOS writes it */
+	if (json_is_object(content)) /* ElizaOS sends an object */
 		return json_need_str(content, "text", ret, why);
 	return json_need_str(body, "text", ret, why);
 }
 
-/* A session that is named must be there, and the caller's. */
+/* A session that is named must exist and belong to the caller. */
 static int take_session(struct message *m, const json_t *body, struct atoll_error *e)
 {
 	const char *id = NULL;
@@ -102,7 +102,7 @@ static int take_session(struct message *m, const json_t *body, struct atoll_erro
 	return id ? atoll_session_get(state()->sessions, m->owner, id, &m->session, e) : 0;
 }
 
-static json_t *answer(struct message *m, const struct intents *l)
+static json_t *message_answer(struct message *m, const struct intents *l)
 {
 	json_t *actions = json_array();
 
@@ -117,7 +117,7 @@ static json_t *answer(struct message *m, const struct intents *l)
 	}
 	if (m->reply.bad) {
 		buf_clear(&m->reply);
-		buf_z(&m->reply, "The reply is too long; all of it is in data.");
+		buf_z(&m->reply, "The reply is too long; data has all of it.");
 	}
 	while (m->reply.n > 0 && m->reply.p[m->reply.n - 1] == '\n')
 		m->reply.n--;
@@ -135,7 +135,8 @@ static void work_off(struct message *m, const struct intents *l)
 {
 	if (l->n == 0)
 		message_say(m,
-		    "The message asks for nothing that is done here: code to run, sandboxes, packages, git.");
+		    "The message contains no request that is supported here: running code, sandboxes, packages or "
+		    "git.");
 	for (size_t i = 0; i < l->n && !agent_request_gone(m->v); i++) {
 		if (l->n > 1)
 			message_say(m, "%s%zu of %zu:", i ? "\n" : "", i + 1, l->n);
@@ -143,11 +144,11 @@ static void work_off(struct message *m, const struct intents *l)
 	}
 	if (l->more) {
 		m->success = false;
-		message_say(m, "There was more in the message than %d parts; the rest was not done.", INTENTS_MAX);
+		message_say(m, "The message has more than %d requests; the rest was not run.", INTENTS_MAX);
 	}
 	if (m->away)
 		message_say(m,
-		    "Running code is off for now, because the server cannot be reached; all else is answered.");
+		    "Code cannot be run for now, because the server is unreachable; other requests are answered.");
 }
 
 void agent_messages(struct agent_request *rq)
@@ -191,7 +192,7 @@ void agent_messages(struct agent_request *rq)
 	m.executions = json_array();
 	m.data = json_object();
 	work_off(&m, l);
-	agent_request_json(rq, 200, answer(&m, l));
+	agent_request_json(rq, 200, message_answer(&m, l));
 	intents_done(l);
 	free(l);
 	json_decref(m.executions);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/request: on the loop a request, on a thread a handler, and between the two a count of who still needs it. */
+/* agent/request: the loop owns the HTTP request, a thread runs the handler; a reference count ends what they share. */
 #include "agent/request.h"
 
 #include <errno.h>
@@ -27,33 +27,33 @@
 
 #define PARAM_MAX 512
 #define ANSWER_MAX (64u * 1024 * 1024)
-#define UNSENT_MAX (1024 * 1024) /* of pieces: then the handler waits */
+#define UNSENT_MAX (1024 * 1024) /* of a streamed response; above it the handler waits */
 
-struct own { /* a request, and what only this file knows of it */
+struct own { /* a request with its private part */
 	struct agent_request pub;
 	const struct route *route;
-	struct http_req *rq; /* the loop's; NULL: the visitor has gone, or all is said */
+	struct http_req *rq; /* the loop's; NULL: the client disconnected, or the response is complete */
 	struct buf body;
 	struct sandbox_cache *cache;
 	uint64_t began_us;
-	int status;   /* of the answer; the handler's */
-	bool begun;   /* in pieces */
-	bool on_loop; /* the handler is quick */
+	int status;   /* of the response; set by the handler */
+	bool begun;   /* the response is streamed */
+	bool on_loop; /* the handler is quick and runs on the loop */
 	bool stays;
 	void (*on_gone)(struct agent_request *v, void *user);
 	void *gone_user;
 	atomic_uint refs;
 	atomic_bool gone;
 	pthread_mutex_t lock;
-	pthread_cond_t less; /* unsent has become less */
-	size_t unsent;       /* bytes of pieces on their way to the loop, and in its queue */
+	pthread_cond_t less; /* unsent has decreased */
+	size_t unsent;       /* streamed bytes on their way to the loop, and in its queue */
 };
 
 static struct {
-	struct worker_pool *work;
+	struct worker_pool *workers;
 } the;
 
-/* How many handlers run or wait for each caller that has any. */
+/* Number of running and waiting handlers per caller. */
 struct busy {
 	struct busy *next;
 	unsigned n;
@@ -65,13 +65,13 @@ static struct {
 	struct busy *all;
 } busy = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static _Thread_local struct own *at_work; /* whose handler this thread runs */
+static _Thread_local struct own *at_work; /* the request whose handler this thread runs */
 
-enum said { SAID_ALL, SAID_BEGIN, SAID_PIECE, SAID_END };
+enum response_part { RESPONSE_ALL, RESPONSE_BEGIN, RESPONSE_PIECE, RESPONSE_END };
 
-struct saying { /* from a handler to the loop */
+struct response { /* from a handler to the loop */
 	struct own *o;
-	enum said what;
+	enum response_part what;
 	int status;
 	char *type, *headers;
 	struct buf data;
@@ -80,7 +80,7 @@ struct saying { /* from a handler to the loop */
 void agent_requests_open(struct loop *l, struct worker_pool *w)
 {
 	(void)l;
-	the.work = w;
+	the.workers = w;
 }
 
 static struct own *own_of(const struct agent_request *rq)
@@ -88,25 +88,25 @@ static struct own *own_of(const struct agent_request *rq)
 	return (struct own *)(uintptr_t)rq; /* its first member */
 }
 
-static void forget(char *z)
+static void wipe_free(char *z)
 {
 	if (z)
 		explicit_bzero(z, strlen(z));
 	free(z);
 }
 
-static void unref(struct own *o)
+static void own_unref(struct own *o)
 {
 	struct agent_request *v = &o->pub;
 
 	if (atomic_fetch_sub(&o->refs, 1) > 1)
 		return;
-	forget(v->who.key);
+	wipe_free(v->who.key);
 	char *texts[] = { v->who.team, v->who.key_id, v->who.key_name, v->who.request, v->method, v->path, v->param,
 		v->query, v->accept, v->session, v->protocol, v->content_type, v->rpc_method, v->rpc_name, v->url };
 
-	if (v->work && v->work_free)
-		v->work_free(v->work);
+	if (v->data && v->data_free)
+		v->data_free(v->data);
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		free(texts[i]);
 	buf_done(&o->body);
@@ -115,7 +115,7 @@ static void unref(struct own *o)
 	free(o);
 }
 
-/* --- on the loop: what the handler says ---------------------------------------------------------------------- */
+/* --- on the loop: the handler's response --------------------------------------------------------------------- */
 
 static void settle_unsent(struct own *o, size_t n)
 {
@@ -125,59 +125,60 @@ static void settle_unsent(struct own *o, size_t n)
 	(void)pthread_mutex_unlock(&o->lock);
 }
 
-static void say(void *arg)
+static void response_send(void *arg)
 {
-	struct saying *s = arg;
+	struct response *s = arg;
 	struct own *o = s->o;
 
 	if (o->rq) {
 		switch (s->what) {
-		case SAID_ALL:
+		case RESPONSE_ALL:
 			http_respond(o->rq, s->status, s->type, s->headers, buf_view(&s->data));
 			break;
-		case SAID_BEGIN:
+		case RESPONSE_BEGIN:
 			http_begin(o->rq, s->status, s->type, s->headers, -1);
 			break;
-		case SAID_PIECE:
+		case RESPONSE_PIECE:
 			http_write(o->rq, buf_view(&s->data));
 			break;
-		case SAID_END:
+		case RESPONSE_END:
 			http_end(o->rq);
 			break;
 		}
 	}
-	if (s->what == SAID_PIECE && (!o->rq || http_queued(o->rq) <= UNSENT_MAX))
+	if (s->what == RESPONSE_PIECE && (!o->rq || http_queued(o->rq) <= UNSENT_MAX))
 		settle_unsent(o, o->rq ? s->data.n : SIZE_MAX);
 	free(s->type);
 	free(s->headers);
 	buf_done(&s->data);
-	unref(o);
+	own_unref(o);
 	free(s);
 }
 
-static void tell(struct own *o, enum said what, int status, const char *type, const char *headers, struct str data)
+static void response_post(struct own *o, enum response_part what, int status, const char *type, const char *headers,
+    struct str data)
 {
-	struct saying *s = calloc(1, sizeof *s);
+	struct response *s = calloc(1, sizeof *s);
 
 	if (!s) {
 		log_error("out of memory", "request=%s", o->pub.who.request);
-		abort(); /* the warden starts us again */
+		abort(); /* the warden restarts us */
 	}
-	*s = (struct saying) { .o = o,
+	*s = (struct response) { .o = o,
 		.what = what,
 		.status = status,
 		.type = type ? strdup(type) : NULL,
 		.headers = headers ? strdup(headers) : NULL,
 		.data = BUF_INIT(ANSWER_MAX) };
 	buf_str(&s->data, data);
-	if (s->data.bad && what == SAID_ALL) {
+	if (s->data.bad && what == RESPONSE_ALL) {
 		s->status = 500;
 		buf_done(&s->data);
 		s->data = BUF_INIT(ANSWER_MAX);
-		buf_z(&s->data, "{\"code\":500,\"message\":\"the answer is too large\"}");
+		buf_z(&s->data, "{\"code\":500,\"message\":\"the response is too large\"}");
 	}
 	atomic_fetch_add(&o->refs, 1);
-	worker_pool_post(the.work, say, s);
+	worker_pool_post(the.workers, response_send, s);
 }
 
 /* --- for handlers -------------------------------------------------------------------------------------------- */
@@ -226,7 +227,7 @@ void agent_request_text(struct agent_request *rq, int status, const char *type, 
 	if (o->status)
 		return;
 	o->status = status;
-	tell(o, SAID_ALL, status, type, headers, body);
+	response_post(o, RESPONSE_ALL, status, type, headers, body);
 }
 
 void agent_request_json(struct agent_request *rq, int status, json_t *j)
@@ -236,7 +237,7 @@ void agent_request_json(struct agent_request *rq, int status, json_t *j)
 
 	json_put(&out, mine);
 	if (out.bad || !mine)
-		agent_request_error(rq, 500, "the answer is too large");
+		agent_request_error(rq, 500, "the response is too large");
 	else
 		agent_request_text(rq, status, "application/json", NULL, buf_view(&out));
 }
@@ -249,7 +250,7 @@ void agent_request_error(struct agent_request *rq, int status, const char *fmt, 
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	/* A piece of the client's own text may be in it: cut or broken UTF-8 is not JSON. */
+	/* The message may quote the client: truncated or invalid UTF-8 is not JSON. */
 	json_t *j = json_pack("{s:i,s:s}", "code", status, "message", text);
 
 	agent_request_json(rq, status, j ? j : json_pack("{s:i,s:s}", "code", status, "message", "request refused"));
@@ -288,7 +289,7 @@ void agent_request_begin(struct agent_request *rq, int status, const char *type,
 		return;
 	o->status = status;
 	o->begun = true;
-	tell(o, SAID_BEGIN, status, type, headers, STR_NULL);
+	response_post(o, RESPONSE_BEGIN, status, type, headers, STR_NULL);
 }
 
 void agent_request_write(struct agent_request *rq, struct str data)
@@ -301,7 +302,7 @@ void agent_request_write(struct agent_request *rq, struct str data)
 	o->unsent += data.n;
 	(void)pthread_mutex_unlock(&o->lock);
 	if (o->begun && !agent_request_gone(rq))
-		tell(o, SAID_PIECE, 0, NULL, NULL, data);
+		response_post(o, RESPONSE_PIECE, 0, NULL, NULL, data);
 }
 
 void agent_request_stay(struct agent_request *rq, void (*on_gone)(struct agent_request *rq, void *user), void *user)
@@ -315,7 +316,7 @@ void agent_request_stay(struct agent_request *rq, void (*on_gone)(struct agent_r
 
 void agent_request_end(struct agent_request *rq)
 {
-	tell(own_of(rq), SAID_END, 0, NULL, NULL, STR_NULL);
+	response_post(own_of(rq), RESPONSE_END, 0, NULL, NULL, STR_NULL);
 }
 
 void agent_request_audit(const struct agent_request *rq, json_t *event)
@@ -332,7 +333,7 @@ void agent_request_audit(const struct agent_request *rq, json_t *event)
 	json_object_set_new(mine, "key", json_string(rq->who.key_id));
 	json_put(&out, mine);
 	if (out.bad || link_event(buf_view(&out)) < 0)
-		log_warn("an event for the audit log is lost", "request=%s", rq->who.request);
+		log_warn("lost an event for the audit log", "request=%s", rq->who.request);
 }
 
 /* --- fairness ------------------------------------------------------------------------------------------------- */
@@ -347,7 +348,7 @@ static struct busy **busy_find(const struct caller *who)
 	return at;
 }
 
-/* False: this caller has enough under way. */
+/* False: this caller has reached its limit. */
 static bool busy_begin(const struct caller *who)
 {
 	const char *name = who->key_id[0] ? who->key_id : who->team;
@@ -380,9 +381,9 @@ static void busy_end(const struct caller *who)
 	(void)pthread_mutex_unlock(&busy.lock);
 }
 
-/* --- the handler's run --------------------------------------------------------------------------------------- */
+/* --- running the handler ------------------------------------------------------------------------------------- */
 
-static void run(void *arg)
+static void handler_run(void *arg)
 {
 	struct own *o = arg;
 	struct agent_request *v = &o->pub;
@@ -391,7 +392,7 @@ static void run(void *arg)
 	o->route->handler(v);
 	at_work = NULL;
 	if (!o->status)
-		agent_request_error(v, 500, "the agent layer has no answer to this");
+		agent_request_error(v, 500, "the agent layer did not answer this request");
 	else if (o->begun && !o->stays)
 		agent_request_end(v);
 	sandbox_cache_unref(take_ptr(&o->cache));
@@ -400,12 +401,12 @@ static void run(void *arg)
 	log_info("served", "request=%s method=%s path=%s status=%d ms=%.1f team=%s%s", v->who.request, v->method,
 	    o->route->on.pattern, o->status, (double)(clock_mono_us() - o->began_us) / 1000, v->who.team,
 	    agent_request_gone(v) ? " gone=1" : "");
-	unref(o);
+	own_unref(o);
 }
 
 /* --- on the loop: the request -------------------------------------------------------------------------------- */
 
-static void refuse(struct http_req *rq, int status, const char *message, const char *headers)
+static void http_refuse(struct http_req *rq, int status, const char *message, const char *headers)
 {
 	autobuf struct buf out = BUF_INIT(1024);
 
@@ -422,7 +423,7 @@ static void on_body(struct http_req *rq, struct str data)
 	buf_str(&o->body, data);
 	if (o->body.bad) {
 		http_close_after(rq);
-		refuse(rq, 413, "request body is too large", NULL);
+		http_refuse(rq, 413, "request body is too large", NULL);
 	}
 }
 
@@ -436,14 +437,14 @@ static void on_body_end(struct http_req *rq)
 	o->on_loop = o->route->quick && o->route->quick(&o->pub);
 	atomic_fetch_add(&o->refs, 1);
 	if (o->on_loop) {
-		run(o);
+		handler_run(o);
 	} else if (!busy_begin(&o->pub.who)) {
-		unref(o);
-		refuse(rq, 429, "too many calls of this key are under way", "Retry-After: 1\r\n");
-	} else if (worker_pool_run(the.work, run, o) < 0) {
+		own_unref(o);
+		http_refuse(rq, 429, "too many concurrent calls for this key", "Retry-After: 1\r\n");
+	} else if (worker_pool_run(the.workers, handler_run, o) < 0) {
 		busy_end(&o->pub.who);
-		unref(o);
-		refuse(rq, 503, "the agent layer has too much to do, try again in a moment", "Retry-After: 1\r\n");
+		own_unref(o);
+		http_refuse(rq, 503, "the agent layer is overloaded, try again in a moment", "Retry-After: 1\r\n");
 	}
 }
 
@@ -462,7 +463,7 @@ static void on_close(struct http_req *rq, bool lost)
 	settle_unsent(o, SIZE_MAX);
 	if (o->on_gone)
 		o->on_gone(&o->pub, o->gone_user);
-	unref(o);
+	own_unref(o);
 }
 
 static const struct http_req_ops ops = { .on_body = on_body,
@@ -542,11 +543,11 @@ void agent_request_arrive(struct http_req *rq)
 	if (!o && allow.n > 0) {
 		autofree char *line = str_fmt("Allow: %s\r\n", buf_cstr(&allow));
 
-		refuse(rq, 405, "method not allowed", line);
+		http_refuse(rq, 405, "method not allowed", line);
 		return;
 	}
 	if (!o) {
-		refuse(rq, route ? 503 : 404, route ? "out of memory" : "no such path", NULL);
+		http_refuse(rq, route ? 503 : 404, route ? "out of memory" : "no such path", NULL);
 		return;
 	}
 	o->route = route;
@@ -559,7 +560,7 @@ void agent_request_arrive(struct http_req *rq)
 	rq->ops = &ops;
 	rq->user = o;
 	if (fill(o, rq) < 0)
-		refuse(rq, 503, "out of memory", NULL);
+		http_refuse(rq, 503, "out of memory", NULL);
 	else if (take_param(o, raw) < 0)
-		refuse(rq, 400, "path has a malformed or too long part", NULL);
+		http_refuse(rq, 400, "path has a malformed or overlong segment", NULL);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/routes: which method and path is which handler. */
+/* agent/routes: maps methods and paths to handlers. */
 #include "agent/routes.h"
 
 #define SMALL (64 * 1024)
-#define CODE (8 * 1024 * 1024)  /* ATOLL_CODE_MAX, all of it escaped */
-#define TOOL (16 * 1024 * 1024) /* as the front: a file to be written may be in it */
+#define CODE (8 * 1024 * 1024)  /* ATOLL_CODE_MAX, with every byte escaped */
+#define TOOL (16 * 1024 * 1024) /* as in the front; it may contain a file to write */
 
 static const struct route routes[] = {
 	{ { "POST", "/mcp" }, TOOL, mcp_post, .quick = mcp_post_quick },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/routes: the table of what atoll-agent serves. */
+/* agent/routes: the table of routes that atoll-agent serves. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,13 +14,12 @@ struct agent_request;
 struct route {
 	struct http_route on; /* its pattern has at most one "{name}" */
 	size_t body_max;
-	void (*handler)(struct agent_request *rq); /* on a thread of its own, see agent/request.h */
+	void (*handler)(struct agent_request *rq); /* runs on its own thread, see agent/request.h */
 	bool (*quick)(
-	    const struct agent_request *rq); /* may be NULL; true: it does not block, so the loop itself calls it */
+	    const struct agent_request *rq); /* may be NULL; true: the handler does not block, so it runs on the loop */
 };
 
-/* The route, or NULL; *ret_allow lists the methods of the path when only the method is wrong. ret_param: raw text of
- * the "{}". */
+/* The route, or NULL. If only the method is wrong, *ret_allow lists the allowed ones. ret_param: raw value of "{}". */
 const struct route *agent_route_find(struct str method, struct str path, struct str *ret_param, struct buf *ret_allow);
 
 /* agent/mcp_http.c */

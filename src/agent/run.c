@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/run: one piece of code in a session. */
+/* agent/run: runs code in a session. */
 #include "agent/run.h"
 
 #include <errno.h>
@@ -40,8 +40,8 @@ static int refused(const struct atoll_verdict *verdict, const struct run_place *
 {
 	json_t *error = json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s?,s:s}", "name", "PolicyError", "type", "POLICY", "code",
 	    code, "message", ATOLL_REFUSED, "cause", verdict->reason, "remedy",
-	    "Do it another way: the rule tells what is not allowed. Trying the same again does not help.", "sessionId",
-	    p->session_id, "context", "run code");
+	    "Use another approach: the rule names what is not allowed. Retrying the same code does not help.",
+	    "sessionId", p->session_id, "context", "run code");
 
 	(void)json_object_update_new(error,
 	    json_pack("{s:s,s:s,s:s}", "rule", verdict->rule, "severity", atoll_severity_name(verdict->severity),
@@ -51,7 +51,7 @@ static int refused(const struct atoll_verdict *verdict, const struct run_place *
 	return 403;
 }
 
-/* The main result, where those look who want only that. */
+/* The main result as a top-level field, for clients that want only that. */
 static void add_text(json_t *j)
 {
 	json_t *one;
@@ -66,8 +66,8 @@ static void add_text(json_t *j)
 	}
 }
 
-/* The server tells of code that met the memory limit as an error of the code: what to do about it is the same as for
- * other failures. */
+/* The server reports code that exceeded the memory limit as an error of the code. It gets a remedy like other
+ * failures. */
 static void add_remedy(json_t *j, const char *session_id, const char *code)
 {
 	json_t *error = json_object_get(j, "error");
@@ -86,7 +86,7 @@ static void add_remedy(json_t *j, const char *session_id, const char *code)
 	(void)json_object_update_new(error, text ? json_loads(text, 0, NULL) : NULL); /* beside value and traceback */
 }
 
-/* Names of warnings, and what has become of the sandbox, beside what the code gave. */
+/* Adds the policy's warnings, and a note if the sandbox was replaced. */
 static void add_more(json_t *j, const char *language, const struct atoll_session_result *r,
     const struct atoll_verdict *verdict)
 {
@@ -99,18 +99,18 @@ static void add_more(json_t *j, const char *language, const struct atoll_session
 		(void)json_object_set_new(j, "recovered",
 		    json_pack("{s:s,s:b,s:s}", "strategy", "SANDBOX_UNAVAILABLE", "fromSnapshot", r->from_snapshot,
 			"note",
-			r->from_snapshot ? "The earlier sandbox was gone. This ran in a new one with the files of its "
-					   "last snapshot; variables are gone."
-					 : "The earlier sandbox was gone. This ran in a new, empty one; variables and "
-					   "files are gone."));
+			r->from_snapshot ? "The previous sandbox was gone. The code ran in a new one with the files of "
+					   "the last snapshot; variables are lost."
+					 : "The previous sandbox was gone. The code ran in a new, empty one; variables "
+					   "and files are lost."));
 	if (verdict->severity != ATOLL_SEVERITY_NONE)
 		(void)json_object_set_new(j, "warning",
 		    json_pack("{s:s,s:s,s:s}", "rule", verdict->rule, "severity",
 			atoll_severity_name(verdict->severity), "reason", verdict->reason));
 }
 
-/* Code of one context keeps its directory: it goes there before, and what comes of that is only told if it fails. 1: it
- * is there. */
+/* A context keeps its working directory between runs, so it is changed before the code runs. Only a failure is
+ * reported. 1: changed. */
 static int go_to(struct run_place *p, const char *language, unsigned timeout_ms, struct atoll_session_result *r,
     struct atoll_error *ae)
 {
@@ -149,7 +149,7 @@ int run_in_session(struct agent_request *rq, struct run_place *p, const char *la
 		return refused(&verdict, p, name, code, ret);
 	if (p->make && p->make(p, &ae) < 0)
 		return failed(rq, &ae, p->session_id, NULL, str_of(code), 0, ret);
-	/* The imports that were put before it are no part of what may come from the cache. */
+	/* The result of the prepended imports is not cached. */
 	const char *run = atoll_cache_enabled(state()->cache, p->session_id) && atoll_code_pure(name, code) ? code
 													    : text;
 	const struct atoll_code what = { .code = run, .language = name, .timeout_ms = timeout_ms };

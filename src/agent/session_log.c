@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/session_log: a line of JSON for each change. A line that a crash cut short is passed over.
+/* agent/session_log: one line of JSON per change. A line that a crash truncated is skipped.
  *
- * Variables of a session may be secrets: each session has a file of its own for them, which is removed with it; in the
- * lines they would stay until all is written anew. */
+ * Variables of a session may be secrets. They are in a separate file per session, which is deleted with the session; in
+ * the log they would remain until it is rewritten. */
 #include "agent/session_log.h"
 
 #include <dirent.h>
@@ -22,12 +22,12 @@
 #include "http/json.h"
 
 #define NAME "sessions.log"
-#define ENVS "envs." /* and the id of the session */
+#define ENVS "envs." /* followed by the session's id */
 #define ENVS_MAX_BYTES (1024 * 1024)
 #define FILE_MAX_BYTES (64u * 1024 * 1024)
 #define REWRITE_AT (4u * 1024 * 1024)
 
-struct kept { /* what the file says, in memory, to write it anew */
+struct kept { /* copy of the file's content in memory, for rewriting it */
 	struct kept *next;
 	struct atoll_session s;
 };
@@ -60,21 +60,21 @@ static void put_line(struct buf *out, const struct atoll_session *s, bool gone)
 	buf_ch(out, '\n');
 }
 
-static bool take(char *to, size_t size, const json_t *o, const char *field)
+static bool line_take(char *to, size_t size, const json_t *o, const char *field)
 {
 	const char *z = json_string_value(json_object_get(o, field));
 
 	return z && str_copy(to, size, str_of(z));
 }
 
-/* Sessions were of a key in its team, "TEAM/KEY", before they were of the team. */
+/* Older logs have the owner "TEAM/KEY"; sessions belong to the team now. */
 static void take_holder(struct atoll_session *s, const json_t *o)
 {
 	struct str key = str_of(s->owner), team = str_cut(&key, '/');
 
-	(void)take(s->scope, sizeof s->scope, o, "scope");
+	(void)line_take(s->scope, sizeof s->scope, o, "scope");
 	s->disposable = json_is_true(json_object_get(o, "disposable"));
-	if (take(s->holder, sizeof s->holder, o, "holder") || !key.p)
+	if (line_take(s->holder, sizeof s->holder, o, "holder") || !key.p)
 		return;
 	(void)str_copy(s->holder, sizeof s->holder, key);
 	s->owner[team.n] = '\0';
@@ -87,14 +87,15 @@ int session_log_parse(struct str line, struct atoll_session *ret, bool *ret_gone
 	autojson json_t *o = NULL;
 	struct atoll_session s = { 0 };
 
-	if (json_read_object(line, false, &o, &e) < 0 || !take(s.id, sizeof s.id, o, "id"))
+	if (json_read_object(line, false, &o, &e) < 0 || !line_take(s.id, sizeof s.id, o, "id"))
 		return -EINVAL;
 	*ret_gone = json_is_true(json_object_get(o, "gone"));
 	if (!*ret_gone &&
-	    (!take(s.sandbox_id, sizeof s.sandbox_id, o, "sandbox") ||
-		!take(s.agent_id, sizeof s.agent_id, o, "agent") || !take(s.user_id, sizeof s.user_id, o, "user") ||
-		!take(s.environment, sizeof s.environment, o, "environment") ||
-		!take(s.owner, sizeof s.owner, o, "owner")))
+	    (!line_take(s.sandbox_id, sizeof s.sandbox_id, o, "sandbox") ||
+		!line_take(s.agent_id, sizeof s.agent_id, o, "agent") ||
+		!line_take(s.user_id, sizeof s.user_id, o, "user") ||
+		!line_take(s.environment, sizeof s.environment, o, "environment") ||
+		!line_take(s.owner, sizeof s.owner, o, "owner")))
 		return -EINVAL;
 	take_holder(&s, o);
 	(void)json_unpack(json_object_get(o, "alerts"), "[i,i,i]", (int *)&s.alerts.memory, (int *)&s.alerts.cpu,
@@ -109,7 +110,7 @@ int session_log_parse(struct str line, struct atoll_session *ret, bool *ret_gone
 	return 0;
 }
 
-/* --- what is kept; with the lock --- */
+/* --- the copy in memory; called with the lock held --- */
 
 static int keep(const struct atoll_session *s, bool gone)
 {
@@ -147,7 +148,7 @@ static int rewrite(struct err *e)
 	if (r < 0)
 		return err_set(e, -r, "write '%s': %s", the.new_path, strerror(-r));
 	if (fdatasync(fd) < 0 || rename(the.new_path, the.path) < 0)
-		return err_sys(e, "put '%s' in its place", the.new_path);
+		return err_sys(e, "rename '%s' into place", the.new_path);
 	fd_close(the.fd);
 	the.fd = take_fd(&fd);
 	the.bytes = out.n;
@@ -176,7 +177,7 @@ static int load(struct err *e)
 		if (session_log_parse(line, &s, &gone) == 0)
 			(void)keep(&s, gone);
 		else if (line.n > 0)
-			log_warn("a line in the records of sessions is not read", "bytes=%zu", line.n);
+			log_warn("skipping an unreadable line in the session log", "bytes=%zu", line.n);
 	}
 	return 0;
 }
@@ -197,7 +198,8 @@ int session_log_put_envs(const char *id, const char *json)
 	if (r == 0 && fdatasync(fd) < 0)
 		r = -errno;
 	if (r < 0)
-		log_error("could not keep the variables of a session, going on", "session=%s err=%s", id, strerror(-r));
+		log_error("could not store the variables of a session, continuing", "session=%s err=%s", id,
+		    strerror(-r));
 	return r;
 }
 
@@ -222,10 +224,10 @@ static void remove_envs(const char *id)
 	autofree char *path = envs_path(id);
 
 	if (path && unlink(path) < 0 && errno != ENOENT)
-		log_error("could not remove the variables of a session", "session=%s err=%s", id, strerror(errno));
+		log_error("could not delete the variables of a session", "session=%s err=%s", id, strerror(errno));
 }
 
-/* Of sessions that are no more: whoever wrote them was killed between the two. */
+/* Deletes variables without a session: the process was killed between deleting the two. */
 static void remove_stale_envs(void)
 {
 	DIR *d = opendir(the.dir);
@@ -269,7 +271,7 @@ int session_log_open(const char *dir, void (*on_session)(void *user, const struc
 	return 0;
 }
 
-static void note(const struct atoll_session *s, bool gone)
+static void session_log_note(const struct atoll_session *s, bool gone)
 {
 	autobuf struct buf line = BUF_INIT(8192);
 	struct err e = ERR_INIT;
@@ -282,22 +284,22 @@ static void note(const struct atoll_session *s, bool gone)
 		r = rewrite(&e);
 	else if (r == 0)
 		r = the.fd < 0 || line.bad ? -EBADF : fd_write_all(the.fd, line.p, line.n);
-	/* A session that a client has been told of is there after a crash. */
+	/* Synced: a session that was returned to a client must survive a crash. */
 	if (r == 0 && the.fd >= 0 && fdatasync(the.fd) < 0)
 		r = -errno;
 	the.bytes += line.n;
 	(void)pthread_mutex_unlock(&the.lock);
 	if (r < 0)
-		log_error("could not record a session, going on", "session=%s err=%s", s->id, strerror(-r));
+		log_error("could not record a session, continuing", "session=%s err=%s", s->id, strerror(-r));
 }
 
 void session_log_put(const struct atoll_session *s)
 {
-	note(s, false);
+	session_log_note(s, false);
 }
 
 void session_log_remove(const struct atoll_session *s)
 {
-	note(s, true);
+	session_log_note(s, true);
 	remove_envs(s->id);
 }

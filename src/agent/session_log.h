@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/session_log: records of sessions in a file, so that they outlive the process: a line of JSON for each change,
- * the last one of a session counts. It is written anew, without what is over, at each start, and when it has become
- * long. */
+/* agent/session_log: records sessions in a file, so that they outlive the process. Each change is a line of JSON; a
+ * session's last line counts. The file is rewritten without ended sessions at start and when it grows long. */
 #pragma once
 
 #include "base/err.h"
 #include "base/str.h"
 #include "client/atoll.h"
 
-/* Calls back for each session that is in there. */
+/* Calls back for each recorded session. */
 int session_log_open(const char *dir, void (*on_session)(void *user, const struct atoll_session *s), void *user,
     struct err *e);
 
-/* From any thread. A failure is logged: the session lives, and is forgotten at the next start. */
+/* Thread-safe. A failure is logged: the session continues, but is lost at the next start. */
 void session_log_put(const struct atoll_session *s);
 void session_log_remove(const struct atoll_session *s);
 
-/* One line; for tests. */
+/* Parses one line; for tests. */
 int session_log_parse(struct str line, struct atoll_session *ret, bool *ret_gone);
 
-/* The variables of a session, a JSON object, in a file of its own that is removed with it. envs: to be wiped and
- * free()d; NULL: there are none. */
+/* A session's variables, a JSON object, in a separate file that is deleted with the session. The caller wipes and
+ * free()s the result of session_log_envs(); NULL: none. */
 int session_log_put_envs(const char *id, const char *json);
 char *session_log_envs(const char *id);

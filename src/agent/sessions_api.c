@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/sessions_api: sessions over HTTP: made, listed, looked at, ended, and code run in them. */
+/* agent/sessions_api: creates, lists, inspects and ends sessions over HTTP, and runs code in them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ json_t *agent_session_json(const struct atoll_session *s)
 	return text ? json_loads(text, 0, NULL) : NULL;
 }
 
-/* In milliseconds, by any of its names. */
+/* Reads the timeout, in milliseconds, under any of its names. */
 int take_timeout(const json_t *body, int64_t *ret, struct err *why)
 {
 	static const char *const names[] = { "timeout_ms", "timeoutMs", "timeout" };
@@ -39,7 +39,7 @@ int take_timeout(const json_t *body, int64_t *ret, struct err *why)
 	return 0;
 }
 
-static void refuse(struct agent_request *rq, const struct err *why)
+static void session_refuse(struct agent_request *rq, const struct err *why)
 {
 	agent_request_error(rq, 400, "%s", why->text);
 }
@@ -60,7 +60,7 @@ void agent_sessions_list(struct agent_request *rq)
 	agent_request_json(rq, 200, list);
 }
 
-/* A field of a session's sandbox is one of the session by another name. */
+/* Some fields of a session have a second name, that of the sandbox's field. */
 static void call_by_name(struct atoll_error *e, const char *theirs, const char *ours)
 {
 	char head[64], text[sizeof e->text];
@@ -95,7 +95,7 @@ void agent_sessions_create(struct agent_request *rq)
 	    json_get_bool(body, "cache", &spec.cache, &why) < 0 ||
 	    json_get_bool(body, "getOrCreate", &reuse, &why) < 0 || json_get_obj(body, "envs", &envs, &why) < 0 ||
 	    (envs && json_check_str_map(envs, "envs", &why) < 0)) {
-		refuse(rq, &why);
+		session_refuse(rq, &why);
 		return;
 	}
 	if (!spec.agent_id) {
@@ -170,7 +170,7 @@ void agent_session_execute(struct agent_request *rq)
 	if (json_only(body, execute_fields, &why) < 0 || json_need_str(body, "code", &code, &why) < 0 ||
 	    json_get_str(body, "workingDirectory", &dir, &why) < 0 ||
 	    json_get_str(body, "language", &language, &why) < 0 || take_timeout(body, &timeout, &why) < 0) {
-		refuse(rq, &why);
+		session_refuse(rq, &why);
 		return;
 	}
 	struct atoll *a = agent_request_client(rq, &ae);
@@ -188,7 +188,7 @@ void agent_session_execute(struct agent_request *rq)
 	agent_request_json(rq, status, out.json);
 }
 
-/* --- what it uses --- */
+/* --- usage --- */
 
 static void add_alert(json_t *alerts, const char *what, unsigned percent, uint64_t used, uint64_t total)
 {

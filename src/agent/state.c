@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/state: settings, policy, sessions and what belongs to them. */
+/* agent/state: settings, policy and sessions. */
 #include "agent/state.h"
 
 #include <errno.h>
@@ -58,7 +58,7 @@ bool state_can_execute(const struct atoll *a, struct atoll_error *e)
 		return true;
 	*e = (struct atoll_error) { .no = EHOSTDOWN };
 	(void)snprintf(e->text, sizeof e->text,
-	    "running code has failed several times in a row, and is not tried for a while");
+	    "running code failed several times in a row and is suspended for a while");
 	return false;
 }
 
@@ -67,7 +67,7 @@ struct attempt {
 	void *user;
 };
 
-static int attempt(void *user, bool *ret_begun, struct atoll_error *e)
+static int state_attempt(void *user, bool *ret_begun, struct atoll_error *e)
 {
 	struct attempt *t = user;
 
@@ -79,7 +79,7 @@ int state_try(struct atoll *a, int (*fn)(void *user, struct atoll_error *e), voi
 {
 	static const struct atoll_retry once = { sizeof once, 0, 0, 0 };
 
-	return atoll_retry_run(&once, a->breaker, attempt, &(struct attempt) { fn, user }, NULL, e);
+	return atoll_retry_run(&once, a->breaker, state_attempt, &(struct attempt) { fn, user }, NULL, e);
 }
 
 struct wanted {
@@ -120,7 +120,7 @@ const char *state_policy_key(const struct caller *who)
 	return NULL;
 }
 
-/* Their sandboxes end by their own timeouts, which are no longer: nobody's key is at hand here. */
+/* No key is available here to kill the sandboxes. They end by their own timeouts, which are not longer. */
 static void on_expiry(void *user)
 {
 	(void)user;
@@ -128,7 +128,7 @@ static void on_expiry(void *user)
 	timer_arm(expiry, EXPIRE_EVERY_MS);
 }
 
-static void forget(char *envs)
+static void wipe_free(char *envs)
 {
 	if (envs)
 		explicit_bzero(envs, strlen(envs));
@@ -143,7 +143,7 @@ static void on_created(void *user, const struct atoll_session *s)
 	session_log_put(s);
 	if (envs)
 		(void)session_log_put_envs(s->id, envs);
-	forget(envs);
+	wipe_free(envs);
 	log_info("session created", "session=%s sandbox=%s", s->id, s->sandbox_id);
 }
 
@@ -160,18 +160,18 @@ static void on_destroyed(void *user, const struct atoll_session *s, const char *
 	log_info("session ended", "session=%s sandbox=%s why=%s", s->id, s->sandbox_id, why);
 }
 
-static void adopt(void *user, const struct atoll_session *s)
+static void state_adopt(void *user, const struct atoll_session *s)
 {
 	struct atoll_error ae;
 
 	(void)user;
 	if (atoll_sessions_adopt(the.sessions, s, &ae) < 0)
-		log_warn("a session is not taken over", "session=%s err=%s", s->id, ae.text);
+		log_warn("could not restore a session", "session=%s err=%s", s->id, ae.text);
 	char *envs = session_log_envs(s->id);
 
 	if (envs && atoll_session_set_envs(the.sessions, s->owner, s->id, envs, &ae) < 0)
-		log_warn("the variables of a session are lost", "session=%s err=%s", s->id, ae.text);
-	forget(envs);
+		log_warn("could not restore the variables of a session", "session=%s err=%s", s->id, ae.text);
+	wipe_free(envs);
 }
 
 int state_open(const char *state_dir, const char *config, struct loop *l, struct err *e)
@@ -198,9 +198,9 @@ int state_open(const char *state_dir, const char *config, struct loop *l, struct
 		return err_set(e, ae.no, "%s", ae.text);
 	expiry = timer_new(l, on_expiry, NULL);
 	if (!expiry)
-		return err_set(e, ENOMEM, "make a timer");
-	if (session_log_open(state_dir, adopt, NULL, e) < 0)
-		return err_wrap(e, "open the records of sessions");
+		return err_set(e, ENOMEM, "create a timer");
+	if (session_log_open(state_dir, state_adopt, NULL, e) < 0)
+		return err_wrap(e, "open the session log");
 	timer_arm(expiry, 0);
 	return 0;
 }

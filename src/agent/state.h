@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/state: what the handlers of atoll-agent share: settings, policy, sessions, results. There is one; any thread
- * may use it. */
+/* agent/state: the state that the handlers of atoll-agent share: settings, policy, sessions, cached results. There is
+ * one per process. Thread-safe. */
 #pragma once
 
 #include <jansson.h>
@@ -14,7 +14,7 @@ struct loop;
 struct agent_request;
 
 #define STATE_OWNER_SIZE 128
-#define STATE_AGENT "default" /* of whoever names none */
+#define STATE_AGENT "default" /* agent name of requests without one */
 
 enum state_counter {
 	COUNT_OK,
@@ -34,11 +34,11 @@ struct shared_state {
 	struct atoll_cache *cache;
 };
 
-/* Before the cage is closed: reads the settings and the records of sessions. */
+/* Reads the settings and the session log. Called before the process is confined. */
 int state_open(const char *state_dir, const char *config, struct loop *l, struct err *e);
 const struct shared_state *state(void);
 
-/* Whose sessions they are: the team's, so that they outlive each of its keys. */
+/* The owner of the caller's sessions: its team, so that sessions outlive keys. */
 void state_owner(const struct caller *who, char ret[STATE_OWNER_SIZE]);
 
 void state_disconnected(const struct caller *who, const char *agent); /* the connection of that agent is closed */
@@ -46,24 +46,24 @@ void state_disconnected(const struct caller *who, const char *agent); /* the con
 void state_count(enum state_counter what);
 uint64_t state_counted(enum state_counter what);
 
-/* False: calls of this client have failed so often that none is made just now, and e says so. */
+/* False: the client's breaker is open, so no call is made; see e. */
 bool state_can_execute(const struct atoll *a, struct atoll_error *e);
 
-/* Something that needs a sandbox: not tried while too much of it fails; how it went is counted. */
+/* Calls fn, which needs a sandbox, unless the breaker is open. The result counts for the breaker. */
 int state_try(struct atoll *a, int (*fn)(void *user, struct atoll_error *e), void *user, struct atoll_error *e);
 
-/* A session, made or found: *ret_made if it was made. */
+/* Creates or finds a session. *ret_made: it was created. */
 int state_session(struct atoll *a, const struct atoll_session_spec *spec, bool get, struct atoll_session *ret,
     bool *ret_made, struct atoll_error *e);
 
-/* By which of its names the policy knows the key: its id, its name, its team; NULL: by none. */
+/* The key's id, name or team, whichever the policy lists; NULL: none of them. */
 const char *state_policy_key(const struct caller *who);
 
-/* Tells the audit log of what the policy found in a call of `what` (EXECUTE_CODE, run_command): the rule, never the
- * text. True: it is refused. */
+/* Records in the audit log what the policy found in a call of `what` (EXECUTE_CODE, run_command): the rule, never the
+ * text. True: refused. */
 bool state_refuses(const struct agent_request *rq, const struct atoll_verdict *verdict, const char *what,
     const char *session_id);
 
-/* One execution, for the audit log: a hash of the code and how it ended, not the code. */
+/* Records one execution in the audit log: a hash of the code and the outcome, not the code. */
 void state_executed(const struct agent_request *rq, const char *session_id, const char *language, struct str code,
     const char *outcome);

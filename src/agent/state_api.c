@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/state_api: what an agent should know of its sandboxes before it speaks: GET /agent/state; and the numbers of
- * all of them: GET /agent/metrics. */
+/* agent/state_api: GET /agent/state, a summary for an agent's prompt, and GET /agent/metrics, counters for
+ * Prometheus. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@ void agent_state_get(struct agent_request *rq)
 		buf_fmt(&text, "Code can be run in sandboxes. %zu of %zu sandboxes are running, %zu sessions are open.",
 		    running, n, sessions);
 	else
-		buf_fmt(&text, "Code cannot be run now: %s", ae.text);
+		buf_fmt(&text, "Code cannot be run at the moment: %s", ae.text);
 	agent_request_json(rq, 200,
 	    json_pack("{s:s,s:b,s:b,s:{s:I,s:I,s:I},s:o,s:o,s:o,s:s,s:o,s:s}", "text", buf_cstr(&text),
 		"canExecuteCode", healthy, "isHealthy", healthy, "counts", "sandboxes", (json_int_t)n, "running",
@@ -87,7 +87,7 @@ static void put_executions(struct buf *out)
 		{ COUNT_FAILED, "failed" } };
 
 	buf_z(out,
-	    "# HELP atoll_agent_executions_total Pieces of code by what became of them.\n# TYPE "
+	    "# HELP atoll_agent_executions_total Code executions by outcome.\n# TYPE "
 	    "atoll_agent_executions_total counter\n");
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		buf_fmt(out, "atoll_agent_executions_total{outcome=\"%s\"} %" PRIu64 "\n", all[i].outcome,
@@ -101,20 +101,21 @@ void agent_metrics(struct agent_request *rq)
 
 	atoll_cache_stats(state()->cache, &st);
 	put_executions(&out);
-	put_counter(&out, "atoll_agent_messages_total", "Messages that were read.", state_counted(COUNT_MESSAGES));
-	put_counter(&out, "atoll_agent_refused_total", "What the policy refused.", state_counted(COUNT_REFUSED));
-	put_counter(&out, "atoll_agent_warned_total", "What the policy found and let pass.",
+	put_counter(&out, "atoll_agent_messages_total", "Messages processed.", state_counted(COUNT_MESSAGES));
+	put_counter(&out, "atoll_agent_refused_total", "Operations refused by the policy.",
+	    state_counted(COUNT_REFUSED));
+	put_counter(&out, "atoll_agent_warned_total", "Operations the policy flagged but allowed.",
 	    state_counted(COUNT_WARNED));
-	put_counter(&out, "atoll_agent_recovered_total", "Sessions that went on in a new sandbox.",
+	put_counter(&out, "atoll_agent_recovered_total", "Sessions that continued in a new sandbox.",
 	    state_counted(COUNT_RECOVERED));
-	put_counter(&out, "atoll_agent_cache_hits_total", "Results from the cache.", st.hits);
+	put_counter(&out, "atoll_agent_cache_hits_total", "Results served from the cache.", st.hits);
 	put_counter(&out, "atoll_agent_cache_misses_total", "Results that were not in the cache.", st.misses);
 	buf_fmt(&out,
 	    "# HELP atoll_agent_cache_bytes Size of the cache.\n# TYPE atoll_agent_cache_bytes "
 	    "gauge\natoll_agent_cache_bytes %zu\n",
 	    st.bytes);
 	buf_fmt(&out,
-	    "# HELP atoll_agent_breaker_open Callers whose calls into sandboxes are refused at once.\n# TYPE "
+	    "# HELP atoll_agent_breaker_open Callers whose circuit breaker is not closed.\n# TYPE "
 	    "atoll_agent_breaker_open gauge\natoll_agent_breaker_open %zu\n",
 	    clients_broken());
 	agent_request_text(rq, 200, "text/plain; version=0.0.4", NULL, buf_view(&out));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/tool_host: the tools as /agent/tools, and what they are given. */
+/* agent/tool_host: serves the tools at /agent/tools, and sets up what they run with. */
 #include "agent/tool_host.h"
 
 #include <errno.h>
@@ -82,7 +82,7 @@ static bool is_stopped(void *user)
 	return agent_request_gone(((struct tool_request *)user)->v);
 }
 
-/* The body is the arguments; the answer is what MCP calls a tool's result. */
+/* The body holds the arguments; the response is an MCP CallToolResult. */
 void agent_tool_call(struct agent_request *rq)
 {
 	const struct tool *t = tool_find(rq->param);
@@ -126,8 +126,8 @@ static bool is_one_of(const char *z, const char *const *all)
 	return z && *all;
 }
 
-/* The fields of a record, and nothing that is not one of their words: a client cannot write what it likes into the
- * trail. */
+/* Copies the fields of a record. Values come from fixed lists, so that a client cannot write arbitrary text into the
+ * audit trail. */
 static json_t *record_fields(const json_t *body, bool call, struct err *why)
 {
 	static const char *const outcomes[] = { "ok", "error", "refused", "cancelled", NULL },
@@ -153,8 +153,8 @@ static json_t *record_fields(const json_t *body, bool call, struct err *why)
 	    : json_pack("{s:s,s:s,s:s,s:s}", "tool", tool, "rule", rule, "severity", severity, "reportedBy", "client");
 }
 
-/* `atoll mcp` runs tools in a process of its caller's, which tells of them here. Whose record it is says the key; that
- * a client said so says the record. */
+/* `atoll mcp` runs tools in the caller's process, and reports them here. The key identifies the owner of the record.
+ * The record is marked as reported by a client. */
 void agent_tool_record(struct agent_request *rq)
 {
 	static const char *const known[] = { "kind", "tool", "outcome", "ms", "rule", "severity", "sandbox", "session",

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/tool_host: what the tools of agents (mcp/tools.h) get from this process: the caller's sandboxes, the policy,
- * the audit log. */
+/* agent/tool_host: provides the tools (mcp/tools.h) with the caller's sandboxes, the policy and the audit log. */
 #pragma once
 
 #include "mcp/tools.h"
 
 struct agent_request;
 
-struct tool_request { /* the first member of the `user` of a struct tool_run */
+struct tool_request { /* first member of the user pointer of a struct tool_run */
 	struct agent_request *v;
 };
 

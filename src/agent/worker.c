@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/worker: a line of jobs, threads that take from it, and a line of what they have for the loop. */
+/* agent/worker: a queue of jobs, the threads that run them, and a queue of callbacks for the loop. */
 #include "agent/worker.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "loop/loop.h"
 
-#define STACK_BYTES (512 * 1024) /* of addresses; of memory, what is touched */
+#define STACK_BYTES (512 * 1024) /* virtual; only touched pages use memory */
 #define IDLE_S 60
 
 struct job {
@@ -29,11 +29,11 @@ STAILQ_HEAD(job_list, job);
 
 struct worker_pool {
 	pthread_mutex_t lock;
-	pthread_cond_t some; /* there is a job */
+	pthread_cond_t some; /* a job is queued */
 	struct job_list jobs, posts;
 	size_t n_jobs;
 	unsigned threads, idle;
-	int event; /* readable: there are posts */
+	int event; /* readable while callbacks are queued */
 	struct watch *watch;
 };
 
@@ -46,7 +46,7 @@ static struct job *job_new(worker_pool_fn *fn, void *arg)
 	return j;
 }
 
-/* Waits for a job; NULL: none came for a long time, and this thread has been taken off the count. */
+/* Waits for a job. NULL: idle for too long; the thread is no longer counted and must exit. */
 static struct job *next_job(struct worker_pool *w)
 {
 	struct timespec until;
@@ -83,7 +83,7 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-/* Signals are for the loop's thread. */
+/* Signals are handled by the loop's thread. */
 static int thread_start(struct worker_pool *w)
 {
 	sigset_t all, old;
@@ -117,7 +117,7 @@ int worker_pool_run(struct worker_pool *w, worker_pool_fn *fn, void *arg)
 		r = thread_start(w);
 		if (r == 0)
 			w->threads++;
-		else if (w->threads) /* the others will come to it */
+		else if (w->threads) /* another thread will take the job */
 			r = 0;
 	}
 	if (r == 0) {
@@ -138,7 +138,7 @@ void worker_pool_post(struct worker_pool *w, worker_pool_fn *fn, void *arg)
 
 	if (!j) {
 		log_error("out of memory", "for=%s", "an answer");
-		abort(); /* somebody would wait for ever; the warden starts us again */
+		abort(); /* a client would wait forever; the warden restarts us */
 	}
 	(void)pthread_mutex_lock(&w->lock);
 	bool first = STAILQ_EMPTY(&w->posts);
@@ -146,7 +146,7 @@ void worker_pool_post(struct worker_pool *w, worker_pool_fn *fn, void *arg)
 	STAILQ_INSERT_TAIL(&w->posts, j, link);
 	(void)pthread_mutex_unlock(&w->lock);
 	if (first && write(w->event, &one, sizeof one) < 0) {
-		/* it is readable already */
+		/* EAGAIN: already readable */
 	}
 }
 
@@ -159,7 +159,7 @@ static void on_event(void *user, int events)
 
 	(void)events;
 	if (read(w->event, &n, sizeof n) < 0) {
-		/* looked at all the same */
+		/* the queue is checked anyway */
 	}
 	(void)pthread_mutex_lock(&w->lock);
 	STAILQ_CONCAT(&mine, &w->posts);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/worker: threads for calls that block, and the way back to the loop.
+/* agent/worker: a pool of threads for calls that block, and a way to call back on the loop.
  *
- * libatoll waits for its answers, so what uses it does not run on the loop. There are at most WORKER_THREADS of them,
- * made when they are first needed and gone after a minute without work; more jobs than that wait in line, up to
- * WORKER_WAITING. */
+ * libatoll blocks, so its users do not run on the loop. The pool has at most WORKER_THREADS threads, which start on
+ * demand and exit after a minute without work. Further jobs are queued, up to WORKER_WAITING. */
 #pragma once
 
 #include <stddef.h>
@@ -13,12 +12,12 @@ struct worker_pool;
 
 #define WORKER_THREADS 96
 #define WORKER_WAITING 1024
-#define WORKER_EACH 64 /* threads that one caller may have: the others are for others */
+#define WORKER_EACH 64 /* threads per caller, so that no caller takes all */
 
 typedef void worker_pool_fn(void *arg);
 
 struct worker_pool *worker_pool_new(struct loop *l); /* NULL: out of memory or fds */
 int worker_pool_run(struct worker_pool *w, worker_pool_fn *fn,
-    void *arg); /* on some thread; -EBUSY: the line is too long */
+    void *arg); /* runs fn on a thread; -EBUSY: the queue is full */
 void worker_pool_post(struct worker_pool *w, worker_pool_fn *fn,
-    void *arg); /* on the loop, in the order of the calls; from any thread */
+    void *arg); /* runs fn on the loop, in call order; thread-safe */

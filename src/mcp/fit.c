@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mcp/fit: the longest texts become shorter, in steps, until all of it fits. */
+/* mcp/fit: shortens the longest texts step by step until the result fits. */
 #include "mcp/fit.h"
 
 #include <stdio.h>
@@ -7,14 +7,14 @@
 
 #define CAP_FIRST (1024 * 1024)
 #define CAP_LAST 256
-#define NOTE "(This answer was too large and has been cut: write what is long to a file, and read that in parts.)"
+#define NOTE "(The result was too large and has been truncated. Write long output to a file and read it in parts.)"
 
 static size_t size_of(const json_t *j)
 {
 	return json_dumpb(j, NULL, 0, JSON_COMPACT | JSON_ENSURE_ASCII);
 }
 
-/* A shorter string in its place; NULL: it is short enough. */
+/* A shorter copy; NULL: the string is short enough. */
 static json_t *shorter(const json_t *s, size_t cap)
 {
 	const char *z = json_string_value(s);
@@ -25,7 +25,7 @@ static json_t *shorter(const json_t *s, size_t cap)
 		return NULL;
 	while (keep > 0 && ((unsigned char)z[keep] & 0xc0) == 0x80)
 		keep--;
-	int k = snprintf(more, sizeof more, " [left out: %zu bytes of it]", n - keep);
+	int k = snprintf(more, sizeof more, " [%zu bytes omitted]", n - keep);
 	json_t *head = json_stringn(z, keep), *tail = json_stringn(more, (size_t)k);
 	json_t *both = json_sprintf("%s%s", head ? json_string_value(head) : "", tail ? json_string_value(tail) : "");
 
@@ -34,7 +34,7 @@ static json_t *shorter(const json_t *s, size_t cap)
 	return both;
 }
 
-static void cut(json_t *j, size_t cap)
+static void fit_cut(json_t *j, size_t cap)
 {
 	const char *key;
 	json_t *v, *less;
@@ -44,20 +44,20 @@ static void cut(json_t *j, size_t cap)
 	json_object_foreach_safe(j, next, key, v)
 	{
 		if (!json_is_string(v))
-			cut(v, cap);
+			fit_cut(v, cap);
 		else if ((less = shorter(v, cap)))
 			(void)json_object_set_new(j, key, less);
 	}
 	json_array_foreach(j, i, v)
 	{
 		if (!json_is_string(v))
-			cut(v, cap);
+			fit_cut(v, cap);
 		else if ((less = shorter(v, cap)))
 			(void)json_array_set_new(j, i, less);
 	}
 }
 
-/* Half an image is none. */
+/* Truncated base64 is useless: an image or file is replaced as a whole. */
 static void leave_out(json_t *content, size_t cap)
 {
 	json_t *one;
@@ -72,8 +72,7 @@ static void leave_out(json_t *content, size_t cap)
 		if (n > cap)
 			(void)json_array_set_new(content, i,
 			    json_pack("{s:s,s:o}", "type", "text", "text",
-				json_sprintf("[left out: %s of %zu bytes in base64]", image ? "an image" : "a file",
-				    n)));
+				json_sprintf("[%s of %zu base64 bytes omitted]", image ? "image" : "file", n)));
 	}
 }
 
@@ -88,12 +87,12 @@ bool mcp_fit(json_t *result, size_t max)
 		(void)json_object_set_new(data, "truncated", json_true());
 	for (size_t cap = CAP_FIRST; cap >= CAP_LAST; cap /= 2) {
 		leave_out(content, cap);
-		cut(content, cap);
-		cut(data, cap);
+		fit_cut(content, cap);
+		fit_cut(data, cap);
 		if (size_of(result) <= max)
 			return true;
 	}
-	(void)json_object_del(result, "structuredContent"); /* not long texts then, but very many */
+	(void)json_object_del(result, "structuredContent"); /* the texts are short, but very many */
 	(void)json_object_set_new(result, "content",
 	    json_pack("[{s:s,s:s}]", "type", "text", "text", "TOO_LARGE: " NOTE));
 	(void)json_object_set_new(result, "isError", json_true());

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mcp/rpc: what a message may look like. */
+/* mcp/rpc: parses and checks messages. */
 #include "mcp/rpc.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@ json_t *rpc_error(const json_t *id, int code, const char *message, json_t *data)
 {
 	json_t *error = json_pack("{s:i,s:s,s:o*}", "code", code, "message", message, "data", data);
 
-	if (!error) /* a piece of the client's own text may be in it: cut or broken UTF-8 is not JSON */
+	if (!error) /* the message may quote the client: truncated or invalid UTF-8 is not JSON */
 		error = json_pack("{s:i,s:s}", "code", code, "message", "request refused");
 	return json_pack("{s:s,s:o,s:o}", "jsonrpc", "2.0", "id", id ? json_deep_copy(id) : json_null(), "error",
 	    error);
@@ -43,7 +43,7 @@ json_t *rpc_parse(struct str text, json_t **ret_error)
 		*ret_error = rpc_error(NULL, RPC_PARSE_ERROR, message, NULL);
 		return NULL;
 	}
-	/* a text that has one is refused where it is named */
+	/* NUL is accepted here and refused later, with the name of the field */
 	j = json_loadb(text.p ? text.p : "", text.n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &je);
 	if (!j) {
 		*ret_error = rpc_error(NULL, RPC_PARSE_ERROR, "Parse error: not valid JSON", NULL);
@@ -52,11 +52,11 @@ json_t *rpc_parse(struct str text, json_t **ret_error)
 	const char *why = NULL;
 
 	if (json_is_array(j) && json_array_size(j) == 0)
-		why = "Invalid Request: an empty batch";
+		why = "Invalid Request: the batch is empty";
 	else if (json_is_array(j) && json_array_size(j) > RPC_BATCH_MAX)
 		why = "Invalid Request: too many messages in one batch";
 	else if (!json_is_array(j) && !json_is_object(j))
-		why = "Invalid Request: a message is an object";
+		why = "Invalid Request: a message must be an object";
 	if (!why)
 		return j;
 	*ret_error = rpc_error(NULL, RPC_INVALID_REQUEST, why, NULL);
@@ -69,8 +69,8 @@ static bool is_response(const json_t *j)
 	return json_object_get(j, "result") || json_object_get(j, "error");
 }
 
-/* In C a text ends there: what is compared would not be what was sent. Arguments of a tool are looked at one by one, by
- * their schema. */
+/* A C string ends at NUL, so what is compared would not be what was sent. Arguments of a tool are checked by their
+ * schema instead. */
 static bool has_nul(const json_t *j, bool in_params)
 {
 	const char *name;
@@ -106,18 +106,18 @@ static const char *what_is_wrong(const json_t *j, const struct rpc_msg *m, const
 	if (!json_is_string(method) || json_string_length(method) == 0 || json_string_length(method) > METHOD_MAX)
 		return "Invalid Request: field 'method' must be a string";
 	if (is_response(j))
-		return "Invalid Request: both a request and a response";
+		return "Invalid Request: the message is both a request and a response";
 	if (params && !json_is_object(params))
 		return "Invalid Request: field 'params' must be an object";
 	if (has_nul(method, false) || has_nul(m->id, false) || has_nul(params, true))
-		return "Invalid Request: a text has a NUL character";
+		return "Invalid Request: a string contains a NUL character";
 	return NULL;
 }
 
 bool rpc_read(json_t *j, struct rpc_msg *ret, json_t **ret_error)
 {
 	if (!json_is_object(j)) {
-		*ret_error = rpc_error(NULL, RPC_INVALID_REQUEST, "Invalid Request: a message is an object", NULL);
+		*ret_error = rpc_error(NULL, RPC_INVALID_REQUEST, "Invalid Request: a message must be an object", NULL);
 		return false;
 	}
 	json_t *method = json_object_get(j, "method");

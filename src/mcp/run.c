@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mcp/run: what tools have in common: arguments, the sandbox that is meant, results, failures, the policy. */
+/* mcp/run: what tools have in common: arguments, the sandbox, results, failures, the policy. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "mcp/tools.h"
 
 #define TEXT_MAX (16u * 1024 * 1024)
-#define OUTPUT_EVERY_MS 200 /* progress of work that says much */
+#define OUTPUT_EVERY_MS 200 /* minimum interval of progress reports */
 #define TAIL_MAX 400
 
 const char *run_str(const struct tool_run *r, const char *name)
@@ -73,7 +73,7 @@ struct atoll_pair *run_pairs(const struct tool_run *r, const char *name, size_t 
 
 /* --- results ------------------------------------------------------------------------------------------------- */
 
-/* How long the UTF-8 sequence at p is; 0: it is none. */
+/* Length of the UTF-8 sequence at p; 0: not valid UTF-8. */
 static size_t utf8_len(const unsigned char *p, size_t n)
 {
 	size_t len = p[0] < 0x80          ? 1
@@ -172,34 +172,35 @@ static const struct {
 	int no;
 	const char *code, *remedy;
 } remedies[] = {
-	{ ECANCELED, "CANCELLED", "The call was given up by the client; what ran inside has been interrupted." },
-	{ ETIMEDOUT, "TIMEOUT", "Give a larger timeout, do the work in smaller steps, or start it in the background." },
-	{ ENOMEM, "MEMORY_LIMIT", "Use less memory at a time, or a sandbox with more of it." },
+	{ ECANCELED, "CANCELLED", "The client cancelled the call; the operation in the sandbox was interrupted." },
+	{ ETIMEDOUT, "TIMEOUT",
+	    "Set a larger timeout, split the work into smaller steps, or run it with start_background_command." },
+	{ ENOMEM, "MEMORY_LIMIT", "Process less data at a time, or use a sandbox with more memory." },
 	{ ESRCH, "SANDBOX_UNAVAILABLE",
-	    "The sandbox has ended. Leave sandbox_id out, or make a new one with create_sandbox." },
-	{ ENOENT, "NOT_FOUND", "Check the name: list_sandboxes, list_files and list_processes tell what there is." },
-	{ EACCES, "NOT_ALLOWED", "The credentials are not good for this." },
-	{ EPERM, "NOT_ALLOWED", "The API key may not do this." },
+	    "The sandbox has ended. Omit sandbox_id, or create a new sandbox with create_sandbox." },
+	{ ENOENT, "NOT_FOUND", "Check the name with list_sandboxes, list_files or list_processes." },
+	{ EACCES, "NOT_ALLOWED", "The credentials do not permit this." },
+	{ EPERM, "NOT_ALLOWED", "The API key does not permit this." },
 	{ EDQUOT, "LIMIT_REACHED",
-	    "End a session with end_session or a sandbox with kill_sandbox; list_sessions and list_sandboxes tell "
-	    "which there are." },
-	{ EAGAIN, "LIMIT_REACHED", "Wait a little, or end sandboxes that are no longer needed." },
-	{ EINVAL, "INVALID_ARGUMENT", "Change the arguments." },
-	{ EFBIG, "TOO_LARGE", "Ask for less at a time." },
-	{ ENOSPC, "DISK_FULL", "Remove files inside the sandbox." },
+	    "End a session with end_session or kill a sandbox with kill_sandbox. List them with list_sessions and "
+	    "list_sandboxes." },
+	{ EAGAIN, "LIMIT_REACHED", "Wait a moment, or kill sandboxes that are no longer needed." },
+	{ EINVAL, "INVALID_ARGUMENT", "Correct the arguments and try again." },
+	{ EFBIG, "TOO_LARGE", "Request less data at a time." },
+	{ ENOSPC, "DISK_FULL", "Delete files in the sandbox." },
 	{ ECONNREFUSED, "SERVER_UNAVAILABLE",
-	    "Nothing was done. Try again in a moment, and do what needs no sandbox meanwhile." },
+	    "Nothing was done. Try again in a moment; until then, do work that needs no sandbox." },
 	{ EHOSTUNREACH, "SERVER_UNAVAILABLE",
-	    "Nothing was done. Try again in a moment, and do what needs no sandbox meanwhile." },
+	    "Nothing was done. Try again in a moment; until then, do work that needs no sandbox." },
 	{ EHOSTDOWN, "SERVER_UNAVAILABLE",
-	    "Nothing was done. Wait for that long, and do what needs no sandbox meanwhile." },
+	    "Nothing was done. Wait for that time; until then, do work that needs no sandbox." },
 	{ EBUSY, "SERVER_UNAVAILABLE",
-	    "Nothing was done. Try again in a moment, and do what needs no sandbox meanwhile." },
+	    "Nothing was done. Try again in a moment; until then, do work that needs no sandbox." },
 	{ ECONNRESET, "SERVER_UNAVAILABLE",
-	    "The connection broke; look whether the work was done before it is repeated." },
+	    "The connection was lost. Check whether the operation took effect before repeating it." },
 };
 
-/* The server names fields of its own requests; whoever called knows the arguments of the tool. */
+/* The server names fields of its requests. The caller of a tool knows the tool's arguments instead. */
 static void put_named(const struct tool_run *r, const char *text, struct buf *out)
 {
 	static const char *const names[][2] = { { "templateID", "template" }, { "envVars", "envs" },
@@ -222,26 +223,25 @@ static void put_named(const struct tool_run *r, const char *text, struct buf *ou
 	buf_str(out, rest);
 }
 
-/* What was not there, as the servers say it, and what to do about that. */
+/* The remedy depends on what is missing, which only the server's text tells. */
 static const char *remedy_not_found(const struct tool_run *r, const char *text)
 {
 	if (run_some(r, "context_id") && strstr(text, "ontext"))
-		return "Leave context_id out to use the context that each language has.";
+		return "Omit context_id to use the language's default context.";
 	if (strstr(text, "no session"))
-		return "It may have expired. Leave the id of the session out to go on in one of your own.";
+		return "It may have expired. Omit the session ID to use this client's own session.";
 	if (strstr(text, "no sandbox"))
-		return "It may have ended. list_sandboxes tells which there are; leave sandbox_id out to use one of "
-		       "your own.";
+		return "It may have ended. List the sandboxes with list_sandboxes, or omit sandbox_id to use the "
+		       "session's sandbox.";
 	if (strstr(text, "template"))
-		return "Leave template out to use the standard one.";
+		return "Omit template to use the default template.";
 	if (strstr(text, "process"))
-		return "It may have ended. list_processes tells which there are.";
-	return strstr(text, "path")
-	    ? "list_files tells what is there."
-	    : "Check the name: list_sandboxes, list_files and list_processes tell what there is.";
+		return "It may have exited. List the processes with list_processes.";
+	return strstr(text, "path") ? "List the directory with list_files."
+				    : "Check the name with list_sandboxes, list_files or list_processes.";
 }
 
-/* Sandboxes answer a name that they do not know as if a login had failed. */
+/* Sandboxes answer an unknown user name with the status of a failed login. */
 static bool is_no_user(const struct tool_run *r, const struct atoll_error *e)
 {
 	return run_some(r, "user") && e->no == EACCES &&
@@ -251,7 +251,7 @@ static bool is_no_user(const struct tool_run *r, const struct atoll_error *e)
 int run_failed(struct tool_run *r, const struct atoll_error *e)
 {
 	const char *code = "FAILED", *remedy = "";
-	/* the server was slow, not what was to be done */
+	/* 504: the server was slow, not the operation */
 	int no = e->no == ETIMEDOUT && e->status == 504 ? EBUSY : e->no;
 
 	for (size_t i = 0; i < ARRAY_LEN(remedies); i++) {
@@ -267,13 +267,13 @@ int run_failed(struct tool_run *r, const struct atoll_error *e)
 	r->status = e->status;
 	if (is_no_user(r, e)) {
 		run_refuse(r,
-		    "argument 'user': the sandbox has no user '%s'. Leave it out, or take one that there is (user, "
-		    "root, or those of /etc/passwd)",
+		    "argument 'user': the sandbox has no user '%s'. Omit it, or use a user listed in the sandbox's "
+		    "/etc/passwd, such as user or root",
 		    run_str(r, "user"));
 		return -1;
 	}
 	r->unreached = e->no == ESRCH && e->status == 502;
-	/* whatever else is shown: a URL may have come with its password */
+	/* redacted even if redaction is off: a URL may contain a password */
 	autofree char *text = atoll_redact(e->text, NULL, 0);
 
 	autobuf struct buf named = BUF_INIT(2048);
@@ -293,7 +293,7 @@ static const char *either(const struct tool_run *r, const char *a, const char *b
 	return v && *v ? v : NULL;
 }
 
-/* Values of the sandbox's own environment whose names say that they are secret. */
+/* Hides values of the sandbox's environment whose names mark them as secret. */
 static void learn_secrets(struct tool_run *r)
 {
 	const char *const argv[] = { "/usr/bin/env", "-0", NULL };
@@ -307,11 +307,11 @@ static void learn_secrets(struct tool_run *r)
 	size_t n = redact_env((char *)out->out, out->n_out, found, ARRAY_LEN(found));
 
 	sandbox_cache_hide(r->host->cache, r->sandbox, found, n);
-	r->sandbox->asked = true;
+	r->sandbox->scanned = true;
 	atoll_output_free(out);
 }
 
-/* ... and those that this call brings along: this one or a later one may show them. */
+/* Hides secret values of this call's envs, which this call or a later one may print. */
 static void hide_envs(struct tool_run *r)
 {
 	size_t n;
@@ -348,7 +348,7 @@ struct cached_sandbox *run_sandbox(struct tool_run *r)
 	r->in_session = !id;
 	if (!id)
 		run_set(r, "sessionId", json_string(r->session));
-	if (r->host->redact && !r->sandbox->asked)
+	if (r->host->redact && !r->sandbox->scanned)
 		learn_secrets(r);
 	if (r->host->redact)
 		hide_envs(r);
@@ -357,7 +357,7 @@ struct cached_sandbox *run_sandbox(struct tool_run *r)
 
 /* --- the policy ---------------------------------------------------------------------------------------------- */
 
-static bool decide(struct tool_run *r, const struct atoll_verdict *v)
+static bool run_decide(struct tool_run *r, const struct atoll_verdict *v)
 {
 	if (v->severity == ATOLL_SEVERITY_NONE)
 		return true;
@@ -383,7 +383,7 @@ bool run_may_command(struct tool_run *r, const char *command)
 	if (!r->host->policy)
 		return true;
 	atoll_policy_command(r->host->policy, r->host->key, command, &v);
-	return decide(r, &v);
+	return run_decide(r, &v);
 }
 
 bool run_may_code(struct tool_run *r, const char *language, const char *code)
@@ -393,7 +393,7 @@ bool run_may_code(struct tool_run *r, const char *language, const char *code)
 	if (!r->host->policy)
 		return true;
 	atoll_policy_code(r->host->policy, r->host->key, language, code, &v);
-	return decide(r, &v);
+	return run_decide(r, &v);
 }
 
 bool run_may_file(struct tool_run *r, const char *operation, const char *path)
@@ -403,7 +403,7 @@ bool run_may_file(struct tool_run *r, const char *operation, const char *path)
 	if (!r->host->policy)
 		return true;
 	atoll_policy_file(r->host->policy, r->host->key, operation, path, &v);
-	return decide(r, &v);
+	return run_decide(r, &v);
 }
 
 /* --- progress ------------------------------------------------------------------------------------------------ */
@@ -413,7 +413,7 @@ int run_output(struct tool_run *r, const char *text, size_t n)
 	uint64_t now = clock_mono_ms();
 
 	r->shown = true;
-	if (r->progress && now - r->told_ms >= OUTPUT_EVERY_MS) {
+	if (r->progress && now - r->reported_ms >= OUTPUT_EVERY_MS) {
 		char tail[TAIL_MAX + 1];
 		size_t k = n < TAIL_MAX ? n : TAIL_MAX;
 		json_t *clean;
@@ -428,7 +428,7 @@ int run_output(struct tool_run *r, const char *text, size_t n)
 			clean = redact_string(clean, secrets);
 			sandbox_cache_secrets_put(r->host->cache, secrets);
 		}
-		r->told_ms = now;
+		r->reported_ms = now;
 		r->progress(r->user, ++r->steps, clean ? json_string_value(clean) : "");
 		json_decref(clean);
 	}

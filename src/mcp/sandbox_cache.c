@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mcp/sandbox_cache: two lists under one lock; calls to the server are made without it. */
+/* mcp/sandbox_cache: a list under a lock, which is not held during calls to the server. */
 #include "mcp/sandbox_cache.h"
 
 #include <errno.h>
@@ -17,21 +17,21 @@
 #include "client/agent/sessions.h"
 #include "client/client.h"
 
-#define IDLE_MAX 64 /* opened sandboxes that nobody uses just now */
+#define IDLE_MAX 64 /* open sandboxes without a user */
 
-struct hidden {             /* never changed once others can see it */
-	struct secrets all; /* first: a list that is given back is a pointer to its v */
+struct hidden {             /* immutable once published */
+	struct secrets all; /* first, because callers hold a pointer to its v */
 	unsigned refs;
 };
 
-_Static_assert(offsetof(struct hidden, all.v) == 0, "a list is found again by its texts");
+_Static_assert(offsetof(struct hidden, all.v) == 0, "a pointer to the texts is a pointer to the struct");
 
 struct entry {
 	struct cached_sandbox pub;
 	TAILQ_ENTRY(entry) link;
 	unsigned refs;
 	bool listed;
-	struct hidden *hidden; /* NULL: nothing is */
+	struct hidden *hidden; /* NULL: none */
 };
 
 struct sandbox_cache {
@@ -40,11 +40,11 @@ struct sandbox_cache {
 	char *owner;
 	pthread_mutex_t lock;
 	unsigned refs;
-	TAILQ_HEAD(entry_list, entry) open; /* the one used last first */
+	TAILQ_HEAD(entry_list, entry) open; /* most recently used first */
 	size_t n_open;
 };
 
-static int fail(struct atoll_error *e, int no, const char *text)
+static int cache_fail(struct atoll_error *e, int no, const char *text)
 {
 	e->no = no;
 	e->status = 0;
@@ -118,7 +118,7 @@ void sandbox_cache_unref(struct sandbox_cache *b)
 	free(b);
 }
 
-/* --- opened sandboxes; the lock is held in those that end with _locked ---------------------------------------- */
+/* --- open sandboxes; functions that end with _locked are called with the lock held ---------------------------- */
 
 static void unlist_locked(struct sandbox_cache *b, struct entry *o)
 {
@@ -160,7 +160,7 @@ static struct cached_sandbox *lend_locked(struct sandbox_cache *b, struct entry 
 	return &o->pub;
 }
 
-/* sb is taken. Another thread may have opened the same one meanwhile: then that is used. */
+/* Takes ownership of sb. If another thread has opened the same sandbox in the meantime, that one is used. */
 static int list_new(struct sandbox_cache *b, struct atoll_sandbox *sb, struct cached_sandbox **ret,
     struct atoll_error *e)
 {
@@ -168,7 +168,7 @@ static int list_new(struct sandbox_cache *b, struct atoll_sandbox *sb, struct ca
 
 	if (!o) {
 		atoll_sandbox_free(sb);
-		return fail(e, ENOMEM, "out of memory");
+		return cache_fail(e, ENOMEM, "out of memory");
 	}
 	o->pub = (struct cached_sandbox) { .sb = sb, .id = atoll_sandbox_id(sb) };
 	(void)pthread_mutex_lock(&b->lock);
@@ -254,7 +254,7 @@ void sandbox_cache_hide(struct sandbox_cache *b, struct cached_sandbox *sandbox,
 		redact_secrets_add(&h->all, o->hidden->all.v[i]);
 	if (h) {
 		h->refs = 1;
-		hidden_unref(o->hidden); /* not freed while somebody looks for its texts */
+		hidden_unref(o->hidden); /* freed when the last reader is done */
 		o->hidden = h;
 	}
 	(void)pthread_mutex_unlock(&b->lock);
@@ -345,7 +345,7 @@ int sandbox_cache_session_end(struct sandbox_cache *b, const char *agent, const 
 		(void)str_copy(ret_id, SESSION_ID_SIZE, str_of(v[i].id));
 		return atoll_session_destroy(b->sessions, b->a, b->owner, v[i].id, e);
 	}
-	return fail(e, ENOENT, id ? "there is no such session" : "this client has no session");
+	return cache_fail(e, ENOENT, id ? "session not found" : "this client has no session");
 }
 
 int sandbox_cache_report(struct sandbox_cache *b, const char *record, struct atoll_error *e)

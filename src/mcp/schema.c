@@ -8,16 +8,16 @@
 
 #include "base/buf.h"
 
-#define EXACT_MAX 9007199254740992.0 /* up to here each whole number has a double of its own */
-#define PATH_SIZE 160                /* of an argument: "files[2].path" */
+#define EXACT_MAX 9007199254740992.0 /* largest n such that all integers up to n are exact doubles */
+#define PATH_SIZE 160                /* of an argument's path: "files[2].path" */
 
-static int check(const json_t *schema, const json_t *v, const char *path, struct err *e);
+static int schema_check_value(const json_t *schema, const json_t *v, const char *path, struct err *e);
 
 static bool type_fits(const char *type, const json_t *v)
 {
 	if (strcmp(type, "string") == 0)
 		return json_is_string(v);
-	if (strcmp(type, "integer") == 0) /* 30000.0 is one: some write all numbers so */
+	if (strcmp(type, "integer") == 0) /* 30000.0 counts: some clients write all numbers so */
 		return json_is_integer(v) ||
 		    (json_is_real(v) && json_real_value(v) >= -EXACT_MAX && json_real_value(v) <= EXACT_MAX &&
 			(double)(int64_t)json_real_value(v) == json_real_value(v));
@@ -66,7 +66,7 @@ static int check_enum(const json_t *schema, const json_t *v, const char *path, s
 	}
 	const char *text = buf_cstr(&names);
 
-	return err_set(e, EINVAL, "argument '%s' must be one of: %s", path, text ? text : "those of its schema");
+	return err_set(e, EINVAL, "argument '%s' must be one of: %s", path, text ? text : "the values in its schema");
 }
 
 static int check_range(const json_t *schema, const json_t *v, const char *path, struct err *e)
@@ -86,7 +86,7 @@ static int check_range(const json_t *schema, const json_t *v, const char *path, 
 	if (!json_is_array(v) && !json_is_string(v))
 		return 0;
 	if (json_is_string(v) && memchr(json_string_value(v), '\0', n))
-		return err_set(e, EINVAL, "argument '%s' has a NUL character, which cannot be taken", path);
+		return err_set(e, EINVAL, "argument '%s' must not contain a NUL character", path);
 	const char *unit = json_is_array(v) ? "items" : "bytes";
 
 	if (min_n && n < (size_t)json_integer_value(min_n))
@@ -107,10 +107,10 @@ static int check_member(const json_t *schema, const char *name, const json_t *v,
 
 	(void)snprintf(sub, sizeof sub, "%s%s%.64s", path, *path ? "." : "", name);
 	if (known)
-		return check(known, v, sub, e);
+		return schema_check_value(known, v, sub, e);
 	if (json_is_false(more))
-		return err_set(e, EINVAL, "argument '%s' is not known", sub);
-	return json_is_object(more) ? check(more, v, sub, e) : 0;
+		return err_set(e, EINVAL, "argument '%s' is unknown", sub);
+	return json_is_object(more) ? schema_check_value(more, v, sub, e) : 0;
 }
 
 static int check_object(const json_t *schema, const json_t *v, const char *path, struct err *e)
@@ -134,7 +134,7 @@ static int check_object(const json_t *schema, const json_t *v, const char *path,
 	return 0;
 }
 
-static int check(const json_t *schema, const json_t *v, const char *path, struct err *e)
+static int schema_check_value(const json_t *schema, const json_t *v, const char *path, struct err *e)
 {
 	const json_t *items = json_object_get(schema, "items");
 	json_t *one;
@@ -152,7 +152,7 @@ static int check(const json_t *schema, const json_t *v, const char *path, struct
 		char sub[PATH_SIZE];
 
 		(void)snprintf(sub, sizeof sub, "%s[%zu]", path, i);
-		if (check(items, one, sub, e) < 0)
+		if (schema_check_value(items, one, sub, e) < 0)
 			return -e->no;
 	}
 	return 0;
@@ -160,5 +160,5 @@ static int check(const json_t *schema, const json_t *v, const char *path, struct
 
 int schema_check(const json_t *schema, const json_t *value, struct err *e)
 {
-	return check(schema, value, "", e);
+	return schema_check_value(schema, value, "", e);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mcp/server: methods, revisions, answers. */
+/* mcp/server: methods, revisions, responses. */
 #include "mcp/server.h"
 
 #include <stdio.h>
@@ -11,9 +11,9 @@
 #define META "io.modelcontextprotocol/"
 #define LIST_TTL_MS 3600000
 #define INSTRUCTIONS \
-	"Runs code and commands in isolated Linux sandboxes. Calls without sandbox_id share one sandbox of their " \
-	"own, so variables and files stay " \
-	"from one call to the next; the answers name it. Tools that fail say why and what to do."
+	"Run code and commands in isolated Linux sandboxes. Calls without sandbox_id share the sandbox of this " \
+	"client's session, so variables and files persist between calls; results contain its ID. A tool that fails " \
+	"returns an error code, the reason and a remedy."
 
 static const char *const legacy[] = { MCP_LATEST_LEGACY, "2025-06-18", "2025-03-26", "2024-11-05" };
 
@@ -62,7 +62,7 @@ static json_t *versions(bool modern)
 	return v;
 }
 
-/* The result of a request of the newer kind says of what kind it is, and by whom it was made. */
+/* The result of a self-contained request has a type and names the server. */
 static json_t *finish(const struct mcp_peer *p, json_t *result)
 {
 	if (!p->modern)
@@ -96,9 +96,9 @@ static json_t *list_tools(const struct mcp_peer *p, const struct rpc_msg *m)
 {
 	const json_t *cursor = json_object_get(m->params, "cursor");
 
-	if (cursor) /* all are on the first page, so there is no other */
+	if (cursor) /* the first page holds all tools, so no cursor is ever issued */
 		return rpc_error(m->id, RPC_INVALID_PARAMS,
-		    "Invalid params: field 'cursor' is none that was given out here", NULL);
+		    "Invalid params: field 'cursor' is not a cursor of this server", NULL);
 	json_t *result = json_pack("{s:O}", "tools", tools_list("mcp"));
 
 	if (p->modern) {
@@ -148,13 +148,13 @@ static enum mcp_todo take_notification(const struct rpc_msg *m, json_t **ret)
 	return MCP_CANCEL;
 }
 
-static enum mcp_todo listen(const struct mcp_peer *p, const struct rpc_msg *m, json_t **ret)
+static enum mcp_todo mcp_listen(const struct mcp_peer *p, const struct rpc_msg *m, json_t **ret)
 {
 	if (!p->modern) {
 		*ret = rpc_error(m->id, RPC_METHOD_NOT_FOUND, "Method not found", NULL);
 		return MCP_ANSWER;
 	}
-	/* Nothing that we have changes: of what may be asked for, none is promised. */
+	/* Nothing here changes, so no kind of notification is promised. */
 	*ret = rpc_notification("notifications/subscriptions/acknowledged",
 	    json_pack("{s:{s:O},s:{}}", "_meta", META "subscriptionId", m->id, "notifications"));
 	return MCP_LISTEN;
@@ -162,7 +162,7 @@ static enum mcp_todo listen(const struct mcp_peer *p, const struct rpc_msg *m, j
 
 enum mcp_todo mcp_take(struct mcp_peer *p, const struct rpc_msg *m, json_t **ret)
 {
-	if (m->kind == RPC_RESPONSE) /* we ask for nothing */
+	if (m->kind == RPC_RESPONSE) /* we send no requests */
 		return MCP_NOTHING;
 	if (m->kind == RPC_NOTIFICATION)
 		return take_notification(m, ret);
@@ -177,7 +177,8 @@ enum mcp_todo mcp_take(struct mcp_peer *p, const struct rpc_msg *m, json_t **ret
 		*ret = rpc_result(m->id, finish(p, json_object()));
 	} else if (!p->modern && !p->version[0]) {
 		*ret = rpc_error(m->id, RPC_INVALID_REQUEST,
-		    "Invalid Request: begin with initialize, or send '_meta." META "protocolVersion'", NULL);
+		    "Invalid Request: send initialize first, or '_meta." META "protocolVersion' with each request",
+		    NULL);
 	} else if (strcmp(m->method, "tools/list") == 0) {
 		*ret = list_tools(p, m);
 	} else if (strcmp(m->method, "tools/call") == 0) {
@@ -185,7 +186,7 @@ enum mcp_todo mcp_take(struct mcp_peer *p, const struct rpc_msg *m, json_t **ret
 		if (!*ret)
 			return MCP_CALL;
 	} else if (strcmp(m->method, "subscriptions/listen") == 0) {
-		return listen(p, m, ret);
+		return mcp_listen(p, m, ret);
 	} else {
 		*ret = rpc_error(m->id, RPC_METHOD_NOT_FOUND, "Method not found", NULL);
 	}
@@ -201,7 +202,8 @@ struct progress {
 	void (*notify)(void *user, json_t *note);
 };
 
-static _Thread_local struct progress *current; /* of the call of this thread; a tool tells of it from there only */
+static _Thread_local struct progress
+    *current; /* of this thread's call; tools report progress from their own thread only */
 
 static void on_progress(void *user, double at, const char *message)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mcp/tools: the table as JSON, and the frame of a call. */
+/* mcp/tools: the table of tools, and what surrounds each call. */
 #include "mcp/tools.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "mcp/schema.h"
 
 #define TOOLS_MAX 64
-#define HEARTBEAT_MS 5000 /* progress of work that says nothing */
+#define HEARTBEAT_MS 5000 /* progress interval without output */
 
 static const struct tool_handler *const groups[] = { tools_code, tools_check, tools_process, tools_files, tools_sandbox,
 	tools_session, tools_git };
@@ -116,7 +116,7 @@ static size_t find_index(const char *name)
 
 const struct tool *tool_find(const char *name)
 {
-	/* With a dot it is no name for a function of OpenAI's or Anthropic's. */
+	/* OpenAI and Anthropic allow no dot in a name, so it is listed with an underscore. */
 	size_t i = find_index(strcmp(name, "notebook.execCell") == 0 ? "notebook_execCell" : name);
 
 	return i < all.n ? &all.v[i] : NULL;
@@ -142,10 +142,10 @@ bool tool_stopping(void *user)
 		return false;
 	uint64_t now = clock_mono_ms();
 
-	if (r->progress && now - r->told_ms >= HEARTBEAT_MS) {
+	if (r->progress && now - r->reported_ms >= HEARTBEAT_MS) {
 		char text[64];
 
-		r->told_ms = now;
+		r->reported_ms = now;
 		(void)snprintf(text, sizeof text, "still running after %llu s",
 		    (unsigned long long)((now - r->began_ms) / 1000));
 		r->progress(r->user, ++r->steps, text);
@@ -180,7 +180,7 @@ static void put_sandbox(struct tool_run *r)
 	r->in_session = false;
 }
 
-/* What was sent, and got no answer, may have been done: it is sent again only if that does not matter. */
+/* A request without a response may have taken effect. It is repeated only if the tool is idempotent. */
 static bool may_repeat(const struct tool_run *r)
 {
 	bool may_be_done = r->status == 0 && (r->no == ECONNRESET || r->no == EPIPE);
@@ -201,7 +201,7 @@ static int try_once(void *user, bool *ret_begun, struct atoll_error *e)
 	return -r->no;
 }
 
-/* A try that is not even made says so, in place of what the one before has said. */
+/* If the breaker refuses an attempt, its error replaces that of the attempt before. */
 static void run_tries(struct tool_run *r)
 {
 	static const struct atoll_retry once = { sizeof once, 0, 0, 0 };
@@ -215,7 +215,7 @@ static void run_tries(struct tool_run *r)
 	}
 }
 
-static void note(struct tool_run *r)
+static void tool_note(struct tool_run *r)
 {
 	const char *outcome = r->outcome ? r->outcome : r->no == ECANCELED ? "cancelled" : r->is_error ? "error" : "ok";
 
@@ -230,14 +230,14 @@ json_t *tool_call(struct tool_run *r)
 	struct err e = ERR_INIT;
 	size_t i = find_index(r->tool->name);
 
-	r->began_ms = r->told_ms = clock_mono_ms();
+	r->began_ms = r->reported_ms = clock_mono_ms();
 	if (schema_check(all.input[i], r->args, &e) < 0) {
 		start_over(r);
 		run_refuse(r, "%s", e.text);
 	} else {
 		run_tries(r);
-		/* What was open here has ended or is paused: nothing was done. Opened anew it is resumed, or it is
-		 * known to be gone. */
+		/* The cached sandbox has ended or is paused, and the call had no effect. Reopening it resumes it, or
+		 * shows that it is gone. */
 		if (r->unreached && r->sandbox && !r->shown && !(r->stopped && r->stopped(r->user))) {
 			(void)snprintf(r->lost, sizeof r->lost, "%s", r->sandbox->id);
 			sandbox_cache_drop(r->host->cache, r->sandbox->id);
@@ -247,13 +247,14 @@ json_t *tool_call(struct tool_run *r)
 	}
 	if (r->anew && !r->is_error)
 		run_say(r,
-		    "Note: the sandbox that this session had is gone; a new one was started. Files and variables of "
-		    "before are not in it.");
+		    "Note: this session's previous sandbox is gone and a new one was started. Files and variables of "
+		    "the "
+		    "previous one are lost.");
 	if (r->structured && r->sandbox && !json_object_get(r->structured, "sandboxId"))
 		run_set(r, "sandboxId", json_string(r->sandbox->id));
 	if (r->session[0] && !(r->tool->hints & TOOL_READS))
 		sandbox_cache_written(r->host->cache, r->session);
-	note(r);
+	tool_note(r);
 	json_t *result = json_pack("{s:o,s:b}", "content", take_ptr(&r->content), "isError", r->is_error);
 
 	if (r->structured)

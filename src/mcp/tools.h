@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mcp/tools: what an agent can do here: the table, its schemas in three dialects, and one call of one of them. */
+/* mcp/tools: the tools of agents: the table, its schemas in three formats, and the call of a tool. */
 #pragma once
 
 #include <jansson.h>
@@ -33,19 +33,19 @@ struct tool {
 	void (*run)(struct tool_run *r);
 };
 
-struct tool_host { /* for whom, and with what */
+struct tool_host { /* what a tool runs with */
 	struct sandbox_cache *cache;
 	const struct atoll_policy *policy; /* NULL: none */
-	const char *key;                   /* whose mode of the policy counts; NULL: that of all */
-	const char *url;                   /* where clients reach the server, for links; "http://127.0.0.1:8080" */
-	const char *environment;           /* template of sandboxes for which the call names none */
-	unsigned timeout_ms;               /* of code and commands that say none */
-	const struct atoll_retry *retry;   /* of calls that did not reach the server; NULL: none */
+	const char *key;                   /* selects the policy's mode; NULL: the default mode */
+	const char *url;                   /* the server as clients reach it, for links: "http://127.0.0.1:8080" */
+	const char *environment;           /* default template */
+	unsigned timeout_ms;               /* default of code and commands */
+	const struct atoll_retry *retry;   /* for calls that did not reach the server; NULL: no retries */
 	struct atoll_breaker *breaker;     /* NULL: none */
-	/* it is about what needs a sandbox; the rest (TOOL_OUTSIDE) is asked for whatever it says */
-	bool breaks_inside;
+	bool breaks_inside;                /* the breaker does not apply to tools with TOOL_OUTSIDE */
 	bool redact;
-	/* One line for the audit log: kind as in docs/audit.md; takes fields. NULL: there is none. */
+	/* Writes one record to the audit log: kind as in docs/audit.md; takes ownership of fields. NULL: no audit log.
+	 */
 	void (*audit)(void *user, const char *kind, const char *sandbox, const char *session, json_t *fields);
 };
 
@@ -53,24 +53,24 @@ struct tool_run {
 	const struct tool_host *host;
 	const struct tool *tool;
 	const json_t *args;
-	const char *agent; /* whose session is used when the call names none */
-	void (*progress)(void *user, double at, const char *message); /* NULL: nobody wants to know */
+	const char *agent;                                            /* owner of the default session */
+	void (*progress)(void *user, double at, const char *message); /* NULL: progress is not reported */
 	bool (*stopped)(void *user);
-	void *user; /* of these, and of the host's audit */
+	void *user; /* argument of these and of the host's audit */
 
 	json_t *content, *structured; /* the result so far */
 	bool is_error;
 	struct cached_sandbox *sandbox;
-	char session[SESSION_ID_SIZE]; /* that it is of; "": none */
-	bool in_session;               /* which does not expire meanwhile */
-	char lost[64];                 /* id of the sandbox that it had and that is gone; "": none */
-	bool anew;                     /* the session has lost its sandbox and got a new one */
-	bool shown;                    /* something has happened inside that must not happen twice */
-	int no;                        /* errno value of the failure; 0: none */
-	int status;                    /* of the answer that it is; 0: there was none */
-	bool unreached;                /* it failed before anything was done */
-	const char *outcome;           /* for the audit log; NULL: "ok" or "error" */
-	uint64_t began_ms, told_ms;    /* when progress was last told */
+	char session[SESSION_ID_SIZE];  /* of the sandbox; "": none */
+	bool in_session;                /* the session is held: it does not expire during the call */
+	char lost[64];                  /* id of the session's sandbox that is gone; "": none */
+	bool anew;                      /* the session's sandbox was replaced */
+	bool shown;                     /* the call had an effect, so it must not be repeated */
+	int no;                         /* errno value of the failure; 0: none */
+	int status;                     /* HTTP status of the failure; 0: no response */
+	bool unreached;                 /* the call failed before it had an effect */
+	const char *outcome;            /* for the audit log; NULL: "ok" or "error" */
+	uint64_t began_ms, reported_ms; /* reported_ms: time of the last progress report */
 	unsigned steps;
 };
 
@@ -78,57 +78,57 @@ struct tool_run {
  * handler, or a handler no tool. */
 int tools_open(struct err *e);
 
-const struct tool *tool_find(const char *name); /* NULL: no such */
+const struct tool *tool_find(const char *name); /* NULL: not found */
 
-/* All of them: "mcp", "openai" or "anthropic". Borrowed, an array; NULL: no such format. */
+/* The array of all tools in the format "mcp", "openai" or "anthropic"; borrowed. NULL: unknown format. */
 json_t *tools_list(const char *format);
 
-/* Takes "user:token@" out of a URL of git, if it is there: all up to the last '@' of where the host stands. All are to
- * be free()d, also after a failure: -EINVAL: it cannot be decoded; -ENOMEM. */
+/* Splits "user:token@" off a git URL: everything before the last '@' of the authority. The results are free()d by the
+ * caller, also after a failure. -EINVAL: the credentials cannot be decoded; -ENOMEM. */
 int tool_split_url(const char *url, char **ret_url, char **ret_user, char **ret_password);
 
-/* Checks the arguments, calls it, and gives what MCP calls a CallToolResult. NULL: memory. */
+/* Checks the arguments, runs the tool and returns what MCP calls a CallToolResult. NULL: out of memory. */
 json_t *tool_call(struct tool_run *r);
 
-/* For atoll_set_stop(): has the call of this thread been given up? Tells of progress as well. */
+/* For atoll_set_stop(): has this thread's call been cancelled? Also reports progress. */
 bool tool_stopping(void *user);
 
 /* --- for the tools themselves: mcp/run.c --- */
 
-const char *run_str(const struct tool_run *r, const char *name);  /* NULL: not given */
-const char *run_some(const struct tool_run *r, const char *name); /* likewise; "" is as good as not given */
+const char *run_str(const struct tool_run *r, const char *name);  /* NULL: absent */
+const char *run_some(const struct tool_run *r, const char *name); /* NULL: absent or empty */
 int64_t run_int(const struct tool_run *r, const char *name, int64_t otherwise);
 bool run_bool(const struct tool_run *r, const char *name);
-unsigned run_timeout_or(const struct tool_run *r, unsigned otherwise); /* timeout_ms, or timeout, its older name */
-/* of a sandbox: timeout_ms, or timeout_s, its older name */
+unsigned run_timeout_or(const struct tool_run *r, unsigned otherwise); /* timeout_ms, or its deprecated name timeout */
+/* lifetime of a sandbox: timeout_ms, or its deprecated form timeout_s */
 unsigned run_lifetime_s(const struct tool_run *r, unsigned otherwise);
-unsigned run_timeout_ms(const struct tool_run *r); /* timeout_ms or timeout, or the host's */
+unsigned run_timeout_ms(const struct tool_run *r); /* timeout_ms, timeout or the host's default */
 
-struct cached_sandbox *run_sandbox(struct tool_run *r); /* the sandbox that is meant; NULL: told */
+struct cached_sandbox *run_sandbox(struct tool_run *r); /* the sandbox of the call; NULL: failed, and reported */
 
-/* one more piece of content; what is no UTF-8 is replaced */
+/* Appends content. Bytes that are not UTF-8 are replaced. */
 void run_text(struct tool_run *r, const char *text, size_t n);
 void run_say(struct tool_run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void run_image(struct tool_run *r, const char *mime, const char *base64);
-void run_set(struct tool_run *r, const char *name, json_t *value); /* of the structured content; takes value */
-json_t *run_string(const char *text, size_t n);                    /* JSON string; what is no UTF-8 is replaced */
+void run_set(struct tool_run *r, const char *name, json_t *value); /* sets a member of structuredContent; takes value */
+json_t *run_string(const char *text, size_t n); /* JSON string; bytes that are not UTF-8 are replaced */
 
 void run_fail(struct tool_run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* INVALID_ARGUMENT: an argument cannot be so, and nothing was done */
+/* Fails with INVALID_ARGUMENT: nothing was done. */
 void run_refuse(struct tool_run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* in words that a model can act on; returns -1 */
+/* Fails with a code, the reason and a remedy. Returns -1. */
 int run_failed(struct tool_run *r, const struct atoll_error *e);
 
-/* May it be done? False: it has been refused, told and noted. */
+/* Ask the policy. False: refused; the refusal is reported and audited. */
 bool run_may_command(struct tool_run *r, const char *command);
 bool run_may_code(struct tool_run *r, const char *language, const char *code);
 bool run_may_file(struct tool_run *r, const char *operation, const char *path);
 
-/* Pairs of an object of strings, with room for some more; to be free()d. NULL: memory. */
+/* The members of an object of strings, with room for some more; free() the result. NULL: out of memory. */
 #define RUN_PAIRS_MORE 3
 struct atoll_pair *run_pairs(const struct tool_run *r, const char *name, size_t *ret_n);
 
-/* Output came: the tail of it goes to whoever wants to know. Non-zero: the call has been given up. */
+/* Reports the tail of new output as progress. Non-zero: the call was cancelled. */
 int run_output(struct tool_run *r, const char *text, size_t n);
 
 /* Handlers; each list ends with a NULL name. */

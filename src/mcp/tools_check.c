@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mcp/tools_check: looks at code without running it. It is parsed inside the sandbox, never here: it is a tenant's
- * text. */
+/* mcp/tools_check: checks code without running it. Code is untrusted, so it is parsed inside the sandbox, never here.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static const struct {
 	{ "bash", ".sh", "bash -n \"$1\"" },
 };
 
-/* What an interpreter wrote about a file that it could not parse. */
+/* The message of an interpreter that failed to parse the file. */
 static json_t *as_problem(const struct atoll_output *o)
 {
 	const char *text = o->n_err ? o->err : o->out;
@@ -62,7 +62,7 @@ static json_t *as_problem(const struct atoll_output *o)
 				       run_string(text, strnlen(text, 2000)));
 }
 
-static void show(struct tool_run *r, size_t which, const struct atoll_output *o)
+static void show_problems(struct tool_run *r, size_t which, const struct atoll_output *o)
 {
 	json_t *problems = which == 0 && o->exit.code == 0 ? json_loadb(o->out, o->n_out, 0, NULL) : as_problem(o),
 	       *one;
@@ -85,7 +85,7 @@ static void check_code(struct tool_run *r)
 	size_t which = 0;
 
 	while (language && strcmp(checkers[which].language, language) != 0)
-		which++; /* its schema has the same names */
+		which++; /* ends: the schema allows only these names */
 	rand_hex(id, 16);
 	id[16] = '\0';
 	(void)snprintf(path, sizeof path, "/tmp/.check-%s%s", id, checkers[which].suffix);
@@ -100,7 +100,7 @@ static void check_code(struct tool_run *r)
 		&e) < 0)
 		(void)run_failed(r, &e);
 	else
-		show(r, which, o);
+		show_problems(r, which, o);
 	atoll_output_free(o);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mcp/tools_code: running code, and what it needs to be installed. */
+/* mcp/tools_code: runs code and installs packages. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static int on_result(void *user, const struct atoll_result *res)
 	return run_output(user, "result", 6);
 }
 
-/* An image is content of its own; in the structured content its place is told instead. */
+/* An image is a content item; the structured content refers to it by its index. */
 static void show_image(struct tool_run *r, json_t *result, const char *form, const char *mime, const char *base64)
 {
 	if (!base64)
@@ -111,7 +111,8 @@ static int set_limits(struct tool_run *r)
 													       : 1;
 		if (!(v >= 1 && v < 1e9) || (*unit && !strcasestr("mb mib gb gib", unit)))
 			return run_refuse(r,
-				   "argument 'resourceLimits.memory' must be a number of MB, or like 512MB or 1GB"),
+				   "argument 'resourceLimits.memory' must be a number of MB, or a size such as 512MB "
+				   "or 1GB"),
 			       -1;
 		(void)snprintf(mb, sizeof mb, "%.0f", v);
 		set[n++] = (struct atoll_pair) { "memoryMB", mb };
@@ -170,7 +171,7 @@ static int on_output(void *user, enum atoll_stream which, const void *p, size_t 
 static const struct {
 	const char *name;
 	const char *const argv[6];
-	const char *user; /* NULL: the template's */
+	const char *user; /* NULL: the template's user */
 } managers[] = {
 	{ "pip", { "pip", "install", "--no-input", "--disable-pip-version-check" }, NULL },
 	{ "npm", { "npm", "install", "--no-audit", "--no-fund" }, NULL },
@@ -179,7 +180,7 @@ static const struct {
 
 #define PACKAGES_MAX 100
 
-/* Each of them is a name, which cannot be an option, a URL or a path, and the policy has nothing against the whole. */
+/* Each package must be a name, not an option, URL or path, and the policy must allow the command. */
 static bool may_install(struct tool_run *r, const char *manager, const char *const *argv, const json_t *list)
 {
 	autobuf struct buf line = BUF_INIT(64 * 1024);
@@ -189,7 +190,7 @@ static bool may_install(struct tool_run *r, const char *manager, const char *con
 		const char *name = json_string_value(json_array_get(list, i));
 
 		if (name[0] == '-') {
-			run_refuse(r, "argument 'packages[%zu]' must be the name of a package, not an option", i);
+			run_refuse(r, "argument 'packages[%zu]' must be a package name, not an option", i);
 			return false;
 		}
 		if (atoll_package_check(manager, name, &e) < 0) {
@@ -199,8 +200,7 @@ static bool may_install(struct tool_run *r, const char *manager, const char *con
 	}
 	for (; *argv; argv++)
 		buf_fmt(&line, "%s'%s'", line.n ? " " : "", *argv); /* a name has no quotes */
-	return line.bad ? run_refuse(r, "the names of the packages are too long"),
-	       false    : run_may_command(r, buf_cstr(&line));
+	return line.bad ? run_refuse(r, "argument 'packages' is too long"), false : run_may_command(r, buf_cstr(&line));
 }
 
 static void install_packages(struct tool_run *r)
@@ -213,7 +213,7 @@ static void install_packages(struct tool_run *r)
 	struct atoll_error e;
 
 	while (manager && strcmp(managers[m].name, manager) != 0)
-		m++; /* its schema has the same names */
+		m++; /* ends: the schema allows only these names */
 	for (; managers[m].argv[n]; n++)
 		argv[n] = managers[m].argv[n];
 	for (size_t i = 0; i < json_array_size(list); i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mcp/tools_files: files of the sandbox, byte for byte: text as text, all else as base64. */
+/* mcp/tools_files: files in the sandbox: text as text, everything else as base64. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +54,7 @@ static void read_path(struct tool_run *r, const char *path)
 		(void)run_failed(r, &e);
 		return;
 	}
-	json_t *text = memchr(p, '\0', n) ? NULL : json_stringn(p, n); /* NULL: not UTF-8 */
+	json_t *text = memchr(p, '\0', n) ? NULL : json_stringn(p, n); /* NULL: binary */
 
 	run_set(r, "path", json_string(path));
 	run_set(r, "size", json_integer((json_int_t)n));
@@ -146,7 +146,7 @@ static void list_files(struct tool_run *r)
 	list_path(r, path ? path : ".");
 }
 
-/* upload, download and list of one tool, as some agents know it. */
+/* Upload, download and list as one tool, for agents that expect it. */
 static void file_operations(struct tool_run *r)
 {
 	const char *operation = run_str(r, "operation"), *path = run_str(r, "path");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mcp/tools_git: git in the sandbox. Credentials go through the environment of the one command (libatoll), also those
- * that stand in a URL: they are in no argument, no .git/config, no log. */
+/* mcp/tools_git: git in the sandbox. libatoll passes credentials, including those in a URL, in the environment of the
+ * one command: they appear in no argument, no .git/config and no log. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ int tool_split_url(const char *url, char **ret_url, char **ret_user, char **ret_
 	const char *at = strstr(url, "://");
 
 	*ret_url = *ret_user = *ret_password = NULL;
-	if (at && !str_starts(rest, "ssh://")) { /* whose name is no secret, and needed */
+	if (at && !str_starts(rest, "ssh://")) { /* in ssh:// the user is needed and not secret */
 		str_skip(&rest, (size_t)(at + 3 - url));
 		struct str host = rest, authority = str_cut(&host, '/');
 		const char *end = memrchr(authority.p, '@', authority.n);
@@ -47,7 +47,7 @@ int tool_split_url(const char *url, char **ret_url, char **ret_user, char **ret_
 			struct str password = { authority.p, (size_t)(end - authority.p) },
 				   user = str_cut(&password, ':');
 
-			/* A token alone stands where a name would. */
+			/* A lone token takes the place of the user name. */
 			*ret_user = password.p ? decoded(user) : strdup("x-access-token");
 			*ret_password = decoded(password.p ? password : user);
 			*ret_url = str_fmt("%.*s%s", (int)(at + 3 - url), url, end + 1);
@@ -58,7 +58,7 @@ int tool_split_url(const char *url, char **ret_url, char **ret_user, char **ret_
 	return *ret_url ? 0 : -ENOMEM;
 }
 
-/* Nothing that is given for a name may be taken for an option. */
+/* git must not mistake a name for an option. */
 static bool no_option(struct tool_run *r, const char *name)
 {
 	const char *v = run_str(r, name);
@@ -69,7 +69,7 @@ static bool no_option(struct tool_run *r, const char *name)
 	return false;
 }
 
-static void forget(char *z)
+static void wipe_free(char *z)
 {
 	if (z)
 		explicit_bzero(z, strlen(z));
@@ -85,7 +85,7 @@ static void git_clone(struct tool_run *r)
 	if (!no_option(r, "url") || !no_option(r, "branch") || !no_option(r, "path"))
 		return;
 	if (tool_split_url(run_str(r, "url"), &url, &user, &password) < 0) {
-		run_refuse(r, "argument 'url' is not a URL that git understands");
+		run_refuse(r, "argument 'url' is not a valid git URL");
 	} else if (run_sandbox(r)) {
 		if (user) {
 			g.username = user;
@@ -100,8 +100,8 @@ static void git_clone(struct tool_run *r)
 		}
 	}
 	free(url);
-	forget(user);
-	forget(password);
+	wipe_free(user);
+	wipe_free(password);
 }
 
 static json_t *status_json(const struct atoll_git_status *s, bool *ret_conflict)
@@ -192,10 +192,10 @@ static void git_commit(struct tool_run *r)
 	}
 	(void)run_failed(r, &e);
 	if (strstr(e.text, "ident"))
-		run_say(r, "git does not know whose commit it is: give author_name and author_email.");
+		run_say(r, "git has no identity for the commit. Set author_name and author_email.");
 }
 
-/* Whose a commit of the merge is. */
+/* The author of a merge commit. */
 static size_t author_envs(const struct tool_run *r, struct atoll_pair envs[4])
 {
 	static const char *const names[][3] = { { "author_name", "GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME" },
@@ -224,11 +224,15 @@ static void pull_failed(struct tool_run *r, const struct atoll_git *g, const cha
 	run_set(r, "conflict", json_boolean(conflicts != NULL));
 	run_set(r, "conflicts", files);
 	if (conflicts && g->keep_conflict)
-		run_say(r, "Mend these files and commit, or go back with: git merge --abort (git rebase --abort)");
+		run_say(r,
+		    "Resolve the conflicts in these files and commit, or undo the pull with: git merge --abort (or git "
+		    "rebase --abort)");
 	else if (conflicts)
-		run_say(r, "Change your side of these files, or pull with keep_conflict to get both versions in them.");
+		run_say(r,
+		    "Change the local version of these files, or pull with keep_conflict to get conflict markers in "
+		    "them.");
 	if (strstr(why->text, "ident"))
-		run_say(r, "git does not know whose commit the merge is: give author_name and author_email.");
+		run_say(r, "git has no identity for the merge commit. Set author_name and author_email.");
 }
 
 static void git_pull_tool(struct tool_run *r)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mcp/tools_process: commands, to their end or in the background, and the processes that they are. */
+/* mcp/tools_process: runs commands in the foreground or background, and manages their processes. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static void run_command(struct tool_run *r)
 		return;
 	if (atoll_command_run(r->sandbox->sb, &cmd, on_output, r, &out, &e) < 0) {
 		if (e.no == ETIMEDOUT && e.status != 504)
-			(void)snprintf(e.text, sizeof e.text, "the command did not end within %u ms, and was ended",
+			(void)snprintf(e.text, sizeof e.text, "the command did not finish within %u ms and was killed",
 			    cmd.timeout_ms);
 		(void)run_failed(r, &e);
 		return;
@@ -53,7 +53,8 @@ static void run_command(struct tool_run *r)
 	if (r->is_error || (!out->n_out && !out->n_err))
 		run_say(r, "%s", out->exit.status);
 	if (out->truncated)
-		run_say(r, "(the output is too long: only its beginning is here; write it to a file to see the rest)");
+		run_say(r,
+		    "(The output was truncated: only its beginning is shown. Redirect it to a file to see the rest.)");
 	run_set(r, "exitCode", json_integer(out->exit.code));
 	run_set(r, "stdout", run_string(out->out, out->n_out));
 	run_set(r, "stderr", run_string(out->err, out->n_err));
@@ -61,7 +62,7 @@ static void run_command(struct tool_run *r)
 	atoll_output_free(out);
 }
 
-/* Polls until `done` says so. 1: it has ended before that; 0; -1: told. */
+/* Polls until done() is true. 0: it is; 1: the process ended first; -1: failed, and reported. */
 static int poll_until(struct tool_run *r, struct atoll_process *p, bool (*done)(const struct atoll_process *p))
 {
 	uint64_t end = clock_mono_ms() + START_MS;
@@ -75,7 +76,7 @@ static int poll_until(struct tool_run *r, struct atoll_process *p, bool (*done)(
 		if (rc == 1)
 			return 1;
 		if (clock_mono_ms() > end)
-			return run_fail(r, "TIMEOUT: the sandbox does not answer"), -1;
+			return run_fail(r, "TIMEOUT: the sandbox does not respond"), -1;
 	}
 	return 0;
 }
@@ -85,7 +86,7 @@ static bool has_started(const struct atoll_process *p)
 	return atoll_process_pid(p) > 0;
 }
 
-/* Its output goes to a file, which can be read whenever one wants; nobody has to stay connected. */
+/* Output goes to a file, so that no connection has to stay open. */
 static void start_background(struct tool_run *r)
 {
 	const char *command = run_str(r, "command");
@@ -120,7 +121,7 @@ static void start_background(struct tool_run *r)
 
 	if (rc >= 0) {
 		r->shown = true;
-		run_say(r, "Started with pid %lld; its output goes to %s", (long long)atoll_process_pid(p), log);
+		run_say(r, "Started with pid %lld; output goes to %s", (long long)atoll_process_pid(p), log);
 		run_set(r, "pid", json_integer(atoll_process_pid(p)));
 		run_set(r, "logFile", json_string(log));
 		run_set(r, "ended", json_boolean(rc == 1));
@@ -174,11 +175,11 @@ static void send_input(struct tool_run *r)
 	if (rc == 0) {
 		rc = atoll_process_send(p, input, strlen(input));
 		if (rc < 0)
-			run_fail(r, "NOT_FOUND: the process takes no input (any more)");
+			run_fail(r, "NOT_FOUND: the process's standard input is closed");
 		else
-			rc = poll_until(r, p, atoll_process_can_send); /* until it has gone out */
+			rc = poll_until(r, p, atoll_process_can_send); /* until the input is sent */
 	} else if (rc == 1) {
-		run_fail(r, "NOT_FOUND: the process has ended");
+		run_fail(r, "NOT_FOUND: the process has exited");
 	}
 	if (rc >= 0 && !r->is_error) {
 		run_say(r, "Sent %zu bytes", strlen(input));
@@ -199,7 +200,7 @@ static void kill_process(struct tool_run *r)
 		(void)run_failed(r, &e);
 		return;
 	}
-	run_say(r, "Signal sent to %lld", (long long)run_int(r, "pid", 0));
+	run_say(r, "Sent the signal to process %lld", (long long)run_int(r, "pid", 0));
 	run_set(r, "pid", json_integer(run_int(r, "pid", 0)));
 }
 

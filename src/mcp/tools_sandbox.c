@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mcp/tools_sandbox: sandboxes themselves: make, list, look at, end, and links into them. */
+/* mcp/tools_sandbox: creates, lists, inspects and kills sandboxes, and makes URLs to their ports and files. */
 #include <errno.h>
 #include <openssl/evp.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "http/url.h"
 #include "mcp/tools.h"
 
-/* Tokens are the server's business with its clients, not a model's. */
+/* Access tokens are not for the model. */
 static json_t *without_tokens(json_t *o)
 {
 	json_object_del(o, "envdAccessToken");
@@ -126,7 +126,7 @@ static void set_timeout(struct tool_run *r)
 	run_set(r, "timeoutS", json_integer(s));
 }
 
-/* Only ever the one that is named. */
+/* Kills only the sandbox that is named, never the session's by default. */
 static void kill_sandbox(struct tool_run *r)
 {
 	const char *id = run_str(r, "sandbox_id");
@@ -137,7 +137,7 @@ static void kill_sandbox(struct tool_run *r)
 		return;
 	}
 	sandbox_cache_drop(r->host->cache, id);
-	run_say(r, "Sandbox %s has ended", id);
+	run_say(r, "Killed sandbox %s", id);
 	run_set(r, "sandboxId", json_string(id));
 }
 
@@ -169,16 +169,16 @@ static void get_sandbox_url(struct tool_run *r)
 		run_say(r, "%s", url);
 		return;
 	}
-	/* Without a domain of its own the server tells sandboxes apart by header lines. */
+	/* A server without a wildcard domain selects the sandbox by header fields. */
 	char text[16];
 
 	(void)snprintf(text, sizeof text, "%d", port);
-	run_say(r, "%s with the header lines E2b-Sandbox-Id: %s and E2b-Sandbox-Port: %d", url, sandbox->id, port);
+	run_say(r, "%s with the header fields E2b-Sandbox-Id: %s and E2b-Sandbox-Port: %d", url, sandbox->id, port);
 	run_set(r, "headers", json_pack("{s:s,s:s}", "E2b-Sandbox-Id", sandbox->id, "E2b-Sandbox-Port", text));
 }
 
-/* base64(sha256("path:read:user:token[:end]")), as the clients of this API sign. */
-static bool sign(struct buf *out, const char *path, const char *user, const char *token, int64_t end_s)
+/* base64(sha256("path:read:user:token[:expiry]")), the signature of E2B's SDKs. */
+static bool sign_url(struct buf *out, const char *path, const char *user, const char *token, int64_t end_s)
 {
 	autofree char *text = end_s ? str_fmt("%s:read:%s:%s:%lld", path, user, token, (long long)end_s)
 				    : str_fmt("%s:read:%s:%s", path, user, token);
@@ -207,14 +207,14 @@ static void get_file_download_url(struct tool_run *r)
 
 	if (domain)
 		buf_fmt(&url,
-		    "%s://49983-%s.%s/files?path=", strncmp(r->host->url, "https:", 6) == 0 ? "https" : "http", sandbox->id,
-		    domain);
+		    "%s://49983-%s.%s/files?path=", strncmp(r->host->url, "https:", 6) == 0 ? "https" : "http",
+		    sandbox->id, domain);
 	else
 		buf_fmt(&url, "%s/files?path=", r->host->url);
 	url_encode(&url, str_of(path));
 	buf_z(&url, "&username=");
 	url_encode(&url, str_of(user));
-	if (token && sign(&signature, path, user, token, end)) {
+	if (token && sign_url(&signature, path, user, token, end)) {
 		buf_z(&url, "&signature=");
 		url_encode(&url, buf_view(&signature));
 		buf_fmt(&url, "&signature_expiration=%lld", (long long)end);
@@ -258,7 +258,7 @@ static void sandbox_metrics(struct tool_run *r)
 		    (unsigned long long)(p->v[p->n - 1].disk_used >> 20),
 		    (unsigned long long)(p->v[p->n - 1].disk_total >> 20));
 	else
-		run_say(r, "(nothing measured yet)");
+		run_say(r, "(no samples yet)");
 	run_set(r, "points", points);
 	atoll_points_free(p);
 }

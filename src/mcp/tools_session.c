@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mcp/tools_session: the sessions that calls use: which there are, and the end of one. */
+/* mcp/tools_session: lists and ends sessions. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ static void list_sessions(struct tool_run *r)
 		char used[CLOCK_RFC3339_SIZE];
 
 		clock_rfc3339((uint64_t)v[i].last_used_ms, used);
-		run_say(r, "%s of agent %s, sandbox %s, last used %s", v[i].id, v[i].agent_id, v[i].sandbox_id, used);
+		run_say(r, "%s: agent %s, sandbox %s, last used %s", v[i].id, v[i].agent_id, v[i].sandbox_id, used);
 		(void)json_array_append_new(list, session_json(&v[i]));
 	}
 	if (n == 0)
@@ -42,7 +42,7 @@ static void end_session(struct tool_run *r)
 		(void)run_failed(r, &e);
 		return;
 	}
-	run_say(r, "Session %s has ended, and its sandbox with it", id);
+	run_say(r, "Ended session %s and killed its sandbox", id);
 	run_set(r, "sessionId", json_string(id));
 }
 

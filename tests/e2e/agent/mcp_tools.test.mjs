@@ -373,7 +373,7 @@ test('wrong arguments are named, and nothing is done', async () => {
 	await refused('executeCode', { language: 'python' }, /argument 'code' is missing/)
 	await refused('run_code', { code: 5 }, /argument 'code' must be a string/)
 	await refused('run_code', { code: '' }, /argument 'code' must not be empty/)
-	await refused('run_code', { code: '1', extra: 1 }, /argument 'extra' is not known/)
+	await refused('run_code', { code: '1', extra: 1 }, /argument 'extra' is unknown/)
 	await refused('run_code', { code: `#${'x'.repeat(1048576)}` }, /argument 'code' is too long: at most 1048576 bytes/)
 	await refused('run_code', { code: '1', sandbox_id: '../../etc' }, /^(NOT_FOUND|INVALID_ARGUMENT): /)
 	await refused('run_code', { code: '1', session_id: 'ses_000000000000000000000000' }, /^NOT_FOUND: there is no session/)
@@ -388,7 +388,7 @@ test('wrong arguments are named, and nothing is done', async () => {
 test('what a model reads of a mistake names the argument, the cause and what to do', async () => {
 	const at = { sandbox_id: box }
 	await tool('run_command', { command: 'mkdir -p /tmp/bad/dir; ln -sf loop /tmp/bad/loop; printf "\\001\\377" > /tmp/bad/bytes; git init -q /tmp/bad/repo && git -C /tmp/bad/repo config user.name ""', ...at })
-	const NO_USER = /^INVALID_ARGUMENT: argument 'user': the sandbox has no user 'nobody-here'\. Leave it out, or take one that there is \(user, root.*Nothing was done\.$/
+	const NO_USER = /^INVALID_ARGUMENT: argument 'user': the sandbox has no user 'nobody-here'\. Omit it, or use a user listed in .*Nothing was done\.$/
 	for (const [name, args, want] of [
 		['run_command', { command: 'id', user: 'nobody-here' }, NO_USER],
 		['start_background_command', { command: 'id', user: 'nobody-here' }, NO_USER],
@@ -397,19 +397,19 @@ test('what a model reads of a mistake names the argument, the cause and what to 
 		['list_files', { path: '/tmp/bad', user: 'nobody-here' }, NO_USER],
 		['run_command', { command: 'id', cwd: '/nope' }, /^INVALID_ARGUMENT: cwd '\/nope' does not exist/],
 		['run_command', { command: 'id', cwd: '/tmp/bad/bytes' }, /^INVALID_ARGUMENT: .*not a directory/],
-		['run_command', { command: 'id', envs: { 'A=B': 'x' } }, /^INVALID_ARGUMENT: argument 'envs' has a name that is empty or holds '='\. Change/],
-		['run_code', { code: '1', envs: { 'A=B': 'x' } }, /^INVALID_ARGUMENT: argument 'envs' has a name that is empty or holds '='\. Change/],
+		['run_command', { command: 'id', envs: { 'A=B': 'x' } }, /^INVALID_ARGUMENT: argument 'envs' has a name that is empty or holds '='\. Correct/],
+		['run_code', { code: '1', envs: { 'A=B': 'x' } }, /^INVALID_ARGUMENT: argument 'envs' has a name that is empty or holds '='\. Correct/],
 		['create_sandbox', { envs: { 'A=B': 'x' } }, /^INVALID_ARGUMENT: argument 'envs' has a bad name 'A=B'/],
-		['set_timeout', { timeout_s: 31622400 }, /^INVALID_ARGUMENT: argument 'timeout_s' must be an integer from 0 to \d+\. Change/],
+		['set_timeout', { timeout_s: 31622400 }, /^INVALID_ARGUMENT: argument 'timeout_s' must be an integer from 0 to \d+\. Correct/],
 		['executeCode', { code: '1', language: 'python', resourceLimits: { cpu: 1e9 } }, /^INVALID_ARGUMENT: argument 'resourceLimits\.cpu' must be a number from/],
 		['run_command', { command: 'id', envs: { A: 1 } }, /^INVALID_ARGUMENT: argument 'envs\.A' must be a string\. Nothing was done\.$/],
-		['run_command', { command: 'sleep 60', timeout_ms: 200 }, /^TIMEOUT: the command did not end within 200 ms, and was ended\. Give a larger timeout/],
+		['run_command', { command: 'sleep 60', timeout_ms: 200 }, /^TIMEOUT: the command did not finish within 200 ms and was killed\. Set a larger timeout/],
 		['run_command', { command: 'id', timeout_ms: -1 }, /^INVALID_ARGUMENT: argument 'timeout_ms' must be from 1 to 86400000/],
 		['run_command', { command: 'id', timeout_ms: 1e30 }, /^INVALID_ARGUMENT: argument 'timeout_ms' must be an integer/],
-		['run_code', { code: '1', context_id: 'nope' }, /^NOT_FOUND: Context nope not found.*Leave context_id out/],
+		['run_code', { code: '1', context_id: 'nope' }, /^NOT_FOUND: Context nope not found.*Omit context_id/],
 		['run_code', { code: '1', sandbox_id: 'i0000000000000000000' }, /^NOT_FOUND: there is no sandbox 'i0000000000000000000'\. It may have ended/],
 		['run_code', { code: '1', sandbox_id: '', session_id: 'nope' }, /^NOT_FOUND: there is no session 'nope'\. It may have expired/],
-		['create_sandbox', { template: 'nope' }, /^NOT_FOUND: template 'nope' not found.*Leave template out/],
+		['create_sandbox', { template: 'nope' }, /^NOT_FOUND: template 'nope' not found.*Omit template/],
 		['read_file', { path: '/nope' }, /^NOT_FOUND: path '\/nope' does not exist.*list_files/],
 		['read_file', { path: '/tmp/bad/dir' }, /^INVALID_ARGUMENT: path '\/tmp\/bad\/dir' is a directory/],
 		['read_file', { path: '/tmp/bad/loop' }, /^INVALID_ARGUMENT: .*too many levels of symbolic links/],
@@ -419,7 +419,7 @@ test('what a model reads of a mistake names the argument, the cause and what to 
 		['list_files', { path: '/tmp/bad/bytes' }, /^INVALID_ARGUMENT: path is not a directory/],
 		['kill_process', { pid: 999999 }, /^NOT_FOUND: process with pid 999999 not found.*list_processes/],
 		['install_packages', { packages: ['a;b'] }, /^INVALID_ARGUMENT: argument 'packages\[0\]': 'a;b' is not the name of a package of pip/],
-		['git_commit', { path: '/tmp/bad/repo', message: 'x', allow_empty: true }, /give author_name and author_email/],
+		['git_commit', { path: '/tmp/bad/repo', message: 'x', allow_empty: true }, /Set author_name and author_email/],
 		['executeCode', { code: '1', language: 'python', resourceLimits: { memory: '1e400' } }, /^INVALID_ARGUMENT: argument 'resourceLimits\.memory' must be/],
 	])
 		await refused(name, name === 'executeCode' || name === 'create_sandbox' ? args : { ...at, ...args }, want)
@@ -439,9 +439,9 @@ test('a NUL character over MCP: in an argument it is named, anywhere else the me
 	const { headers } = await begin()
 	const bad = await post('{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"run_code","arguments":{"code":"a\\u0000b"}}}', headers)
 	assert.equal(bad.json.id, 5)
-	assert.deepEqual([bad.json.result.isError, bad.json.result.content[0].text], [true, "INVALID_ARGUMENT: argument 'code' has a NUL character, which cannot be taken. Nothing was done."])
+	assert.deepEqual([bad.json.result.isError, bad.json.result.content[0].text], [true, "INVALID_ARGUMENT: argument 'code' must not contain a NUL character. Nothing was done."])
 	const name = await post('{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"list_sandboxes\\u0000","arguments":{}}}', headers)
-	assert.deepEqual([name.json.error.code, name.json.error.message], [-32600, 'Invalid Request: a text has a NUL character'])
+	assert.deepEqual([name.json.error.code, name.json.error.message], [-32600, 'Invalid Request: a string contains a NUL character'])
 })
 
 test('what is another key\'s is not there', async () => {
@@ -623,7 +623,7 @@ test('a batch whose answers grow too large is stopped: what was not done says so
 	const done = re.json.filter((m) => m.result).length
 	assert.ok(done >= 8 && done <= 10, `${done} were done`)
 	for (const [i, m] of re.json.entries())
-		assert.deepEqual([m.id, m.error?.message], [i, i < done ? undefined : 'the answers of this batch are too large: this was not done'])
+		assert.deepEqual([m.id, m.error?.message], [i, i < done ? undefined : 'the responses of this batch are too large: this request was not run'])
 	assert.equal((await tool('run_command', { command: 'wc -l < /tmp/batch', sandbox_id: box })).structuredContent.stdout.trim(), String(done))
 	await api('DELETE', '/mcp', undefined, { headers })
 })
@@ -752,7 +752,7 @@ test('stdio: what did not reach the server is tried again as often as E2B_MAX_RE
 		assert.equal((await agent.call('list_sandboxes', {})).isError, false)
 		const had = await sandboxes()
 		way.cut(2)
-		assert.match(text(await agent.call('create_sandbox', {})), /^SERVER_UNAVAILABLE: .*look whether the work was done/)
+		assert.match(text(await agent.call('create_sandbox', {})), /^SERVER_UNAVAILABLE: .*Check whether the operation took effect/)
 		assert.equal(way.drop, 1, 'it was sent once')
 		way.cut(0)
 		await asBefore(had)

@@ -57,13 +57,13 @@ static void long_texts_are_cut_between_characters(void **state)
 
 		assert_true(mcp_fit(r, MAX));
 		assert_true(written(r) <= MAX && written(r) > MAX / 16);
-		assert_non_null(strstr(json_string_value(json_object_get(data, "stdout")), " [left out: "));
+		assert_non_null(strstr(json_string_value(json_object_get(data, "stdout")), "bytes omitted]"));
 		assert_string_equal(json_string_value(json_object_get(data, "stderr")), "kept");
 		assert_string_equal(json_string_value(json_object_get(json_array_get(content, 1), "text")), "kept");
 		assert_true(json_is_true(json_object_get(data, "truncated")));
 		assert_true(json_is_false(json_object_get(r, "isError")));
-		assert_non_null(
-		    strstr(json_string_value(json_object_get(json_array_get(content, 2), "text")), "has been cut"));
+		assert_non_null(strstr(json_string_value(json_object_get(json_array_get(content, 2), "text")),
+		    "has been truncated"));
 	}
 }
 
@@ -79,10 +79,10 @@ static void half_an_image_is_none(void **state)
 	assert_true(mcp_fit(r, MAX));
 	assert_true(written(r) <= MAX);
 	assert_string_equal(json_string_value(json_object_get(json_array_get(content, 0), "text")),
-	    "[left out: an image of 400000 bytes in base64]");
+	    "[image of 400000 base64 bytes omitted]");
 	assert_string_equal(json_string_value(json_object_get(json_array_get(content, 1), "data")), "AAAA");
 	assert_string_equal(json_string_value(json_object_get(json_array_get(content, 2), "text")),
-	    "[left out: a file of 400000 bytes in base64]");
+	    "[file of 400000 base64 bytes omitted]");
 }
 
 static void very_many_short_ones_are_an_error(void **state)

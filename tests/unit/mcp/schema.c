@@ -52,8 +52,8 @@ static void what_is_wrong_is_named(void **state)
 	expect(TOOL, "{\"code\":\"a\",\"list\":[\"a\",2]}", "argument 'list[1]' must be a string");
 	expect(TOOL, "{\"code\":\"a\",\"list\":[\"a\",\"b\",\"c\"]}", "argument 'list' is too long: at most 2 items");
 	expect(TOOL, "{\"code\":\"a\",\"either\":true}", "argument 'either' must be a string or a number");
-	expect(TOOL, "{\"code\":\"a\",\"other\":1}", "argument 'other' is not known");
-	expect(TOOL, "{\"code\":\"a\\u0000\"}", "argument 'code' has a NUL character, which cannot be taken");
+	expect(TOOL, "{\"code\":\"a\",\"other\":1}", "argument 'other' is unknown");
+	expect(TOOL, "{\"code\":\"a\\u0000\"}", "argument 'code' must not contain a NUL character");
 	expect(TOOL, "[]", "argument '' must be an object");
 }
 
