@@ -109,7 +109,7 @@ int child_output(const char *const *argv, char *out, size_t size, int *ret_statu
 	pid_t pid;
 
 	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
-		return err_sys(e, "make a pipe");
+		return err_sys(e, "create a pipe");
 	(void)posix_spawn_file_actions_init(&fa);
 	(void)posix_spawn_file_actions_addopen(&fa, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 	(void)posix_spawn_file_actions_adddup2(&fa, pipe_fds[1], STDOUT_FILENO);

@@ -342,7 +342,7 @@ static int run(const struct verb *v, int argc, char **argv)
 
 const struct verb verb_complete = {
 	.name = "__complete",
-	.summary = "What may stand at the end of a command line",
+	.summary = "Print completions for a command line",
 	.synopsis = "WORD...",
 	.help = "",
 	.run = run,

@@ -55,7 +55,7 @@ static int add_tls(struct vars *vs, const char *state, struct err *e)
 	if (settings_read_line(state, "domain", &domain) == 0)
 		add(vs, "E2B_DOMAIN", NULL, domain);
 	if (!domain || settings_read_line(state, "tls-url", &url) < 0)
-		return err_set(e, ENOENT, "the server of '%s' has no TLS: start it with --tls-listen ADDRESS:PORT",
+		return err_set(e, ENOENT, "the server at '%s' has no TLS: start it with --tls-listen ADDRESS:PORT",
 		    state);
 	/* Without it the certificate is the operator's own, and clients know who signed it. */
 	if (settings_read_line(dir, "public", &certs) < 0)
@@ -87,8 +87,8 @@ static void warn_of_names(const struct vars *vs)
 	for (size_t i = 0; i < vs->n; i++) {
 		if (strcmp(vs->v[i].name, "E2B_DOMAIN") != 0 || !vs->v[i].value || tls_names_resolve(vs->v[i].value))
 			continue;
-		say("names below %s lead nowhere from this machine, so getHost() and SDKs before 2.7 will not work: "
-		    "'atoll doctor' has the remedy",
+		say("names under %s do not resolve on this machine, so getHost() and SDKs before 2.7 will not work; "
+		    "see 'atoll doctor'",
 		    vs->v[i].value);
 	}
 }
@@ -98,7 +98,7 @@ static int add_debug(struct vars *vs, const char *state, struct err *e)
 	autofree char *on = NULL;
 
 	if (settings_read_line(state, "debug", &on) < 0)
-		return err_set(e, ENOENT, "the server of '%s' has no debug ports: start it with --debug-ports", state);
+		return err_set(e, ENOENT, "the server at '%s' has no debug ports: start it with --debug-ports", state);
 	add(vs, "E2B_DEBUG", NULL, "true");
 	return 0;
 }
@@ -186,7 +186,7 @@ static int use_sdk_key(const char *state, struct settings *s, struct err *e)
 	int rc = settings_read_line(state, "sdk-key", &key);
 
 	if (rc == -ENOENT) {
-		say("'%s/sdk-key' does not exist yet: this is the admin key. Restart the server", state);
+		say("'%s/sdk-key' does not exist, so this is the admin key; restart the server to create it", state);
 		return 0;
 	}
 	if (rc < 0)
@@ -217,7 +217,7 @@ static int run(const struct verb *v, int argc, char **argv)
 	if (n > 0)
 		return usage_error(v, "unexpected argument '%s'", argv[0]);
 	if (tls + debug + json > 1)
-		return usage_error(v, "only one of --tls, --debug and --json makes sense");
+		return usage_error(v, "--tls, --debug and --json are mutually exclusive");
 	if (settings_load(&conn, &s, &e) < 0 || (!admin && use_sdk_key(conn.state_dir, &s, &e) < 0))
 		return fail("%s", e.text);
 	if (json)
@@ -227,17 +227,19 @@ static int run(const struct verb *v, int argc, char **argv)
 
 const struct verb verb_env = {
 	.name = "env",
-	.summary = "Print the variables that point an E2B SDK at the server here",
+	.summary = "Print the variables that point an E2B SDK at the local server",
 	.synopsis = "[--tls | --debug | --json] [--admin] [--state DIR]",
-	.help = "Use it as: eval \"$(sudo atoll env)\"\n\n"
-		"Without an option: all that any SDK needs. SDKs from 2.7 on use one URL, older ones and getHost() "
-		"host names over\n"
-		"TLS, which the server has unless told otherwise (local_tls in atoll.conf(5)).\n\n"
+	.help = "Usage: eval \"$(sudo atoll env)\"\n"
+		"\n"
+		"By default, prints what any SDK needs. SDKs since 2.7 use one URL. Older ones, and\n"
+		"getHost(), use host names over TLS, which the server provides unless local_tls is off in\n"
+		"atoll.conf(5).\n"
+		"\n"
 		"      --tls        host names over TLS for every SDK\n"
-		"      --debug      the fixed ports of E2B_DEBUG (the server has --debug-ports)\n"
-		"      --json       all three as an object\n"
-		"      --admin      with the server's own key, which may do everything to all teams; without,\n"
-		"                   the key is one of the default team that is not an admin key\n"
-		"      --state DIR  the server's state directory (default: " STATE_DIR_DEFAULT ")\n",
+		"      --debug      the fixed ports of E2B_DEBUG (the server needs --debug-ports)\n"
+		"      --json       all three as a JSON object\n"
+		"      --admin      use the server's admin key, which has full access to all teams; without\n"
+		"                   this option, the key is a regular key of the default team\n"
+		"      --state DIR  state directory of the server (default: " STATE_DIR_DEFAULT ")\n",
 	.run = run,
 };

@@ -42,7 +42,7 @@ int main(int argc, char **argv)
 	const struct verb *v = find_verb(argv[1]);
 	if (!v) {
 		if (argv[1][0] == '-')
-			say("a verb comes first, then its options: atoll VERB %s (see 'atoll --help')", argv[1]);
+			say("options follow the verb: atoll VERB %s (see 'atoll --help')", argv[1]);
 		else
 			say("unknown verb '%s' (see 'atoll --help')", argv[1]);
 		return EXIT_USAGE;

@@ -56,7 +56,7 @@ static int take_value(const struct opt *o, const char *value, struct err *e)
 		return 0;
 	case OPT_DURATION:
 		if (duration_parse(str_of(value), SECONDS_MAX, &num) < 0)
-			return err_set(e, EINVAL, "option '--%s' needs a duration like 90s, 15m or 1h30m, not '%s'",
+			return err_set(e, EINVAL, "option '--%s' needs a duration such as 90s, 15m or 1h30m, not '%s'",
 			    o->name, value);
 		*(unsigned *)o->to = (unsigned)num;
 		return 0;

@@ -43,7 +43,7 @@ static int own_dir(char dir[PATH_MAX], struct err *e)
 	ssize_t n = readlink("/proc/self/exe", dir, PATH_MAX - 1);
 
 	if (n < 0)
-		return err_sys(e, "find this program's own path");
+		return err_sys(e, "find the path of this program");
 	dir[n] = '\0';
 	*strrchr(dir, '/') = '\0';
 	return 0;
@@ -69,8 +69,9 @@ static int find_programs(struct paths *p, const char *dir, bool built, struct er
 
 static int check_runs(const char *path, struct err *e)
 {
-	return access(path, X_OK) < 0 ? err_sys(e, "'%s' cannot be run (is atoll fully built and installed?)", path)
-				      : 0;
+	return access(path, X_OK) < 0
+	    ? err_sys(e, "'%s' cannot be executed (is atoll fully built and installed?)", path)
+	    : 0;
 }
 
 int paths_check(const struct paths *p, struct err *e)
@@ -90,7 +91,7 @@ static int find_templates(struct paths *p, const char *dir, bool built, struct e
 		autofree char *path = path_absolute(given); /* a build runs in another directory */
 
 		return path ? set(&p->build_script, path, "build", e)
-			    : err_set(e, ENOENT, "find '%s' of ATOLL_TEMPLATES", given);
+			    : err_set(e, ENOENT, "find '%s' in ATOLL_TEMPLATES", given);
 	}
 	if (built)
 		return set(&p->build_script, ATOLL_SOURCE_DIR, "templates/build", e);

@@ -57,10 +57,10 @@ static int from_state(const char *dir, const char *name, const char *what, const
 	if (rc == 0)
 		return 0;
 	if (rc == -EACCES)
-		return err_set(e, EACCES, "no %s: '%s/%s' is for root only; set %s, or use sudo", what, dir, name,
+		return err_set(e, EACCES, "no %s: only root can read '%s/%s'; set %s, or use sudo", what, dir, name,
 		    variable);
 	if (rc == -ENOENT || rc == -ENOTDIR)
-		return err_set(e, ENOENT, "no %s: set %s, or start a server here ('%s/%s' does not exist)", what,
+		return err_set(e, ENOENT, "no %s: set %s, or start a local server ('%s/%s' does not exist)", what,
 		    variable, dir, name);
 	return err_set(e, -rc, "no %s: read '%s/%s': %s", what, dir, name, strerrordesc_np(-rc));
 }
@@ -104,7 +104,7 @@ int settings_connect(const struct settings_opts *o, struct atoll **ret)
 	if (!mock && settings_load(o, &s, &e) < 0)
 		return fail("%s", e.text);
 	if (o->mock)
-		say("--mock: there is no server, nothing is run");
+		say("--mock: no server is used, and nothing is executed");
 	struct atoll_config cfg = { .api_url = s.api_url,
 		.sandbox_url = s.sandbox_url,
 		.api_key = s.api_key,

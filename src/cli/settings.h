@@ -28,11 +28,11 @@ struct settings_opts {
 
 #define SETTINGS_SYNOPSIS "[--state DIR] [--api-url URL] [--api-key KEY]"
 #define SETTINGS_HELP \
-	"Which server: the options --api-url, --sandbox-url and --api-key, else the variables\n" \
-	"E2B_API_URL, E2B_SANDBOX_URL and E2B_API_KEY, else the server whose state directory is\n" STATE_DIR_DEFAULT \
-	" (or --state DIR), which only root can read. With E2B_DOMAIN instead of the\n" \
-	"URLs: https://api.DOMAIN, and the host names of sandboxes below it. --mock: no server at\n" \
-	"all, but one that is played by the command itself and forgotten at its end.\n"
+	"The server is selected by the options --api-url, --sandbox-url and --api-key, else by the\n" \
+	"variables E2B_API_URL, E2B_SANDBOX_URL and E2B_API_KEY, else by the state directory\n" STATE_DIR_DEFAULT \
+	" (or --state DIR), which only root can read. E2B_DOMAIN replaces the URLs:\n" \
+	"https://api.DOMAIN, and host names of sandboxes below DOMAIN. --mock uses no server, but an\n" \
+	"emulation that lasts as long as the command.\n"
 
 struct settings {
 	char *api_url;     /* NULL: by the domain */

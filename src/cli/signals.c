@@ -33,7 +33,7 @@ int signals_hold(void)
 	(void)signal(SIGPIPE, SIG_IGN);
 	held.fd = signalfd(-1, &held.set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (held.fd < 0 || sigprocmask(SIG_BLOCK, &held.set, NULL) < 0)
-		return fail("hold signals: %s", strerrordesc_np(errno));
+		return fail("block signals: %s", strerrordesc_np(errno));
 	return 0;
 }
 

@@ -35,7 +35,7 @@ test('without CRIU the server says what is missing, and sandboxes work', async (
 		const doctor = spawnSync(server.atoll(), ['doctor', '--json'], { encoding: 'utf8', env: { ...process.env, ATOLL_CACHE: cache } })
 		const { status, detail, remedy } = JSON.parse(doctor.stdout).checks.find((check) => check.name === 'CRIU')
 		assert.equal(status, 'warn')
-		assert.match(detail, /memory would not be kept on disk/)
+		assert.match(detail, /memory of paused sandboxes would not be written to disk/)
 		assert.match(remedy, /mirror/)
 	} finally {
 		const end = await server.stop()

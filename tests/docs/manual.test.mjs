@@ -23,7 +23,7 @@ function help(...verb) {
 const optionsIn = (text) => new Set([...text.matchAll(/(?<![\w-])--([a-z][a-z0-9-]*)/g)].map((m) => m[1]))
 
 // Of the usage and of lines that begin with one, not of sentences.
-const ownOptions = (text) => optionsIn(text.replace(/Which server:[^]*/, '').split('\n').map((l) => /^usage:.*|^ +(-\w, )?--[a-z][^]*?(?= {2}|$)/.exec(l)?.[0] ?? '').join('\n'))
+const ownOptions = (text) => optionsIn(text.replace(/The server is selected by[^]*/, '').split('\n').map((l) => /^usage:.*|^ +(-\w, )?--[a-z][^]*?(?= {2}|$)/.exec(l)?.[0] ?? '').join('\n'))
 
 // { 'key create': Set of options }, from the help that the program itself prints.
 function verbs() {

@@ -128,7 +128,7 @@ test('A9: a backup right after a pause has what is in memory, and tells of what 
 			assert.equal((await call(own, 'POST', `/sandboxes/${sbx.sandboxID}/pause`)).status, 204)
 		const done = atoll(own, 'backup', to, '--state', own.stateDir, '--run', own.runDir)
 		assert.equal(done.status, 0, done.stderr)
-		assert.match(done.stderr, new RegExp(`left out: what sandbox '${bad.sandboxID}' has in memory`))
+		assert.match(done.stderr, new RegExp(`the memory of sandbox '${bad.sandboxID}' could not be written`))
 		assert.ok(!done.stderr.includes(good.sandboxID), done.stderr)
 		assert.match(fs.readFileSync(path.join(own.stateDir, 'front/write-memory'), 'utf8'), /^rw*d$/, 'the front has answered')
 		next = await restored(own, to)
@@ -157,7 +157,7 @@ test('what a killed backup left goes with the next, and two at once wait for eac
 		const left = spawnSync('nsenter', inside('btrfs', 'subvolume', 'snapshot', '-r', `${pool}/${v.volumeID}+v`, `${pool}/${v.volumeID}v+b`), { encoding: 'utf8' })
 		assert.equal(left.status, 0, left.stderr)
 		fs.mkdirSync(`${to}.partial`)
-		assert.match(atoll(own, 'backup', to, ...where).stderr, /backup.partial' is there, of a backup that was cut short/)
+		assert.match(atoll(own, 'backup', to, ...where).stderr, /backup.partial' exists, left by an interrupted backup/)
 		assert.ok(!list().includes('+b'), list())
 		fs.rmdirSync(`${to}.partial`)
 
@@ -205,7 +205,7 @@ test('a backup that is damaged or newer is refused, and nothing is ever restored
 		fs.writeFileSync(path.join(to, 'manifest'), manifest.replace('format=1', 'format=2'))
 		refused(/made by a newer atoll/)
 		fs.rmSync(path.join(to, 'manifest'))
-		refused(/is no backup/)
+		refused(/is not a backup/)
 	} finally {
 		const end = await own.stop()
 		assert.ok(end.clean, JSON.stringify(end.left))

@@ -103,7 +103,7 @@ test('files that are damaged, cut short, newer or something else are refused, an
 			other: () => Buffer.from('something else altogether'.repeat(10)),
 			empty: () => Buffer.alloc(0),
 		}
-		const why = { damaged: /damaged/, signature: /damaged/, short: /cut short/, long: /cut short/, newer: /newer/, other: /no snapshot/, empty: /no snapshot/ }
+		const why = { damaged: /damaged/, signature: /damaged/, short: /truncated/, long: /truncated/, newer: /newer/, other: /not a snapshot/, empty: /not a snapshot/ }
 		for (const [name, content] of Object.entries(bad)) {
 			fs.writeFileSync(`${file}.bad`, content())
 			const no = atoll(own, 'import', `${file}.bad`)
@@ -113,7 +113,7 @@ test('files that are damaged, cut short, newer or something else are refused, an
 		}
 		assert.equal((await call(own, 'GET', '/snapshots')).json.length, 1)
 		assert.equal(atoll(own, 'import', '/nowhere').status, 1)
-		assert.match(atoll(own, 'export', 'nobodys', path.join(own.base, 'x')).err, /no snapshot 'nobodys'/)
+		assert.match(atoll(own, 'export', 'nobodys', path.join(own.base, 'x')).err, /snapshot 'nobodys' does not exist/)
 		assert.match(atoll(own, 'export', 'nobodys', file).err, /there already/)
 		assert.ok(!fs.existsSync(path.join(own.base, 'x')) && !fs.existsSync(path.join(own.base, 'x.partial')))
 		assert.equal((await call(own, 'DELETE', `/sandboxes/${sbx.sandboxID}`)).status, 204)
@@ -168,7 +168,7 @@ test('an import whose answer is lost takes nothing away from the server that has
 		door.close()
 	}
 	assert.equal(code, 1, text)
-	assert.match(text, /it may be imported all the same: see 'GET \/snapshots'/)
+	assert.match(text, /it may have been imported anyway: check 'GET \/snapshots'/)
 	const there = (await call(own, 'GET', '/snapshots')).json
 	assert.equal(there.length, 1, text)
 	await prove(own, there[0].snapshotID, true)

@@ -373,7 +373,7 @@ test('atoll webhook', async () => {
 	assert.equal(JSON.parse(told('/cli')[0].body).type, 'webhook.test')
 	assert.ok(await until(() => /delivered +1 +ok +200 +\d+ +webhook\.test/.test(cli('deliveries', id).stdout), 5000, 200), cli('deliveries', id).stdout)
 	assert.match(cli('add', 'nonsense').stderr, /field 'url'/)
-	assert.match(cli('rm', 'nobody').stderr, /there is no webhook 'nobody'/)
+	assert.match(cli('rm', 'nobody').stderr, /webhook 'nobody' does not exist/)
 	assert.equal(cli('rm', 'cli').stdout.trim(), id)
 	assert.ok(!cli('list').stdout.includes(id))
 })

@@ -29,13 +29,13 @@
 		"all-teams", 0, OPT_FLAG, &(q)->all_teams \
 	}
 #define QUERY_HELP \
-	"      --key ID          only what was done with that API key\n" \
-	"      --sandbox ID      ... in or to that sandbox\n" \
-	"      --session NAME    ... in that session\n" \
-	"      --request ID      ... by that request\n" \
-	"      --kind KIND       ... of that kind, as code.run\n" \
-	"      --all-teams       what everybody did, and the server itself; needs an admin key\n" \
-	"      --team TEAM       with --all-teams: of that team\n"
+	"      --key ID          only records of that API key\n" \
+	"      --sandbox ID      only records of that sandbox\n" \
+	"      --session NAME    only records of that session\n" \
+	"      --request ID      only records of that request\n" \
+	"      --kind KIND       only records of that kind, such as code.run\n" \
+	"      --all-teams       records of all teams and of the server; requires an admin key\n" \
+	"      --team TEAM       with --all-teams: only records of that team\n"
 
 struct job {
 	struct atoll_audit_query q;
@@ -203,9 +203,10 @@ static const struct verb audit_tail_verb = {
 	.summary = "Show the last records of the audit trail",
 	.synopsis = "[--follow] [--limit N] [--sandbox ID] [--key ID] [--session NAME] [--kind KIND] [--request ID] "
 		    "[--all-teams] [--json]",
-	.help = "  -f, --follow          go on with what is recorded from now\n"
-		"  -n, --limit N         the last N (default: 20)\n" QUERY_HELP
-		"      --json            the records as they are, a line each\n\n" SETTINGS_HELP,
+	.help = "  -f, --follow          continue with new records as they are written\n"
+		"  -n, --limit N         show the last N records (default: 20)\n" QUERY_HELP
+		"      --json            print records as JSON, one per line\n"
+		"\n" SETTINGS_HELP,
 	.run = run_tail,
 };
 
@@ -214,30 +215,32 @@ static const struct verb audit_export_verb = {
 	.summary = "Write records of the audit trail to a file",
 	.synopsis = "[--from TIME] [--to TIME] [--sandbox ID] [--key ID] [--session NAME] [--kind KIND] [--all-teams] "
 		    "[--format jsonl|csv] [--output FILE]",
-	.help = "      --from TIME       as in 2026-11-15T00:00:00Z\n"
-		"      --to TIME         the last moment of it\n" QUERY_HELP
-		"      --text            with the code and commands whose hashes they have, if those are kept "
-		"(audit_code = full)\n"
-		"      --format FORMAT   jsonl: the records as they are (default); csv: for a spreadsheet\n"
-		"  -o, --output FILE     there, not on the standard output\n\n"
-		"What was exported with --all-teams and nothing else is a chain that 'atoll audit verify FILE' can "
-		"check.\n\n" SETTINGS_HELP,
+	.help = "      --from TIME       first time to include, such as 2026-11-15T00:00:00Z\n"
+		"      --to TIME         last time to include\n" QUERY_HELP
+		"      --text            include the code and commands behind the hashes, if the\n"
+		"                        server stores them (audit_code = full)\n"
+		"      --format FORMAT   jsonl: unchanged records (default); csv: for a spreadsheet\n"
+		"  -o, --output FILE     write to FILE instead of standard output\n"
+		"\n"
+		"An export made with --all-teams and no other filter is a complete chain, which\n"
+		"'atoll audit verify FILE' can check.\n"
+		"\n" SETTINGS_HELP,
 	.run = run_export,
 };
 
 static const struct verb audit_verify_verb = {
 	.name = "audit verify",
-	.summary = "Check that the audit trail is whole",
+	.summary = "Verify the integrity of the audit trail",
 	.synopsis = "[--state DIR] [--key-file FILE] [--expect NUMBER:HASH] [FILE ...]",
-	.help = "      --state DIR           of the server whose trail it is (default: " STATE_DIR_DEFAULT ")\n"
-		"      --key-file FILE       with what its records are sealed (default: front/audit.key in DIR)\n"
-		"      --expect NUMBER:HASH  that record must be in it with that hash: what an earlier verify has "
-		"printed as its head\n\n"
-		"Without files: all of the trail in DIR, against the end that the server's database remembers. With "
-		"files: these, in this\n"
-		"order, as parts of a trail. No server is needed. If a record was changed, left out, moved, put in or "
-		"cut off, the first such is named, and\n"
-		"the exit status is 1.\n",
+	.help = "      --state DIR           state directory of the server (default: " STATE_DIR_DEFAULT ")\n"
+		"      --key-file FILE       key that seals the records (default: DIR/front/audit.key)\n"
+		"      --expect NUMBER:HASH  require that record to have that hash; an earlier verify\n"
+		"                            prints this value as the head\n"
+		"\n"
+		"Without FILE, verifies the whole trail in DIR against the end that the server's\n"
+		"database stores. With files, verifies these, in this order, as parts of a trail.\n"
+		"No running server is needed. If a record was changed, removed, moved, inserted or\n"
+		"truncated, the command names the first one and exits with status 1.\n",
 	.run = audit_verify,
 	.operand = OPERAND_FILE,
 };

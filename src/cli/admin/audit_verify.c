@@ -75,7 +75,7 @@ static int verify_file(struct job *j, const char *path, struct err *e)
 		if (take_lines(j, &b, name, &line_no, e) < 0)
 			return -e->no;
 		if (b.n > AUDIT_LINE_MAX)
-			return err_set(e, EBADMSG, "record %llu (%s, line %llu) is damaged: the line has no end",
+			return err_set(e, EBADMSG, "record %llu (%s, line %llu) is damaged: the line is incomplete",
 			    (unsigned long long)j->v.at.seq + 1, name, (unsigned long long)line_no + 1);
 	}
 	return b.n ? audit_verify_torn(&j->v, b.n, name, e) : 0;
@@ -106,7 +106,7 @@ static int verify_dir(struct job *j, struct err *e)
 	}
 	free(names);
 	if (!e->no && n == 0)
-		return err_set(e, ENOENT, "there is no audit trail in '%s'", dir);
+		return err_set(e, ENOENT, "'%s' contains no audit trail", dir);
 	return -e->no;
 }
 
@@ -117,7 +117,8 @@ static int read_expected(struct job *j, struct err *e)
 
 	if (!hash.p || str_to_u64(seq, UINT64_MAX - 1, &j->known.seq) < 0 ||
 	    audit_unhex(hash, j->known.hash, sizeof j->known.hash) < 0)
-		return err_set(e, EINVAL, "--expect '%s': wants NUMBER:HASH, as a verify has printed them", j->expect);
+		return err_set(e, EINVAL, "--expect '%s': expected NUMBER:HASH, as printed by an earlier verify",
+		    j->expect);
 	j->v.known = &j->known;
 	return 0;
 }
@@ -159,14 +160,16 @@ static void print_result(const struct job *j, double seconds)
 	(void)printf("ok: %llu records, %llu to %llu, in %.2f s\n", (unsigned long long)j->v.records,
 	    (unsigned long long)j->v.first_seq, (unsigned long long)j->v.at.seq, seconds);
 	(void)printf("head: %llu:%s\n", (unsigned long long)j->v.at.seq, hex);
-	(void)printf("seals: %s\n", j->has_key ? "all are of the server's key" : "not checked, there is no key here");
+	(void)printf("seals: %s\n",
+	    j->has_key ? "all verified with the server's key" : "not checked, no key available");
 	(void)printf("end: %s\n",
-	    j->v.known ? "as it is known elsewhere, or later" : "not checked, nothing tells how many there should be");
+	    j->v.known ? "matches the recorded end, or is newer"
+		       : "not checked, the expected number of records is unknown");
 	if (j->v.first_seq > 1)
 		(void)printf("beginning: earlier records were %s\n",
-		    j->v.anchored ? "dropped because of their age or number" : "not given");
+		    j->v.anchored ? "deleted by retention limits" : "not given");
 	if (j->v.repairs)
-		(void)printf("repairs: %llu lines that a crash had torn\n", (unsigned long long)j->v.repairs);
+		(void)printf("repairs: %llu lines truncated by a crash\n", (unsigned long long)j->v.repairs);
 	if (j->v.gaps)
 		(void)printf("gaps: %llu times the trail could not be written, %llu records are missing\n",
 		    (unsigned long long)j->v.gaps, (unsigned long long)j->v.lost);

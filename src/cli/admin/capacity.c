@@ -31,8 +31,7 @@ static int print(const struct atoll_capacity_now *c)
 	(void)printf("processor  %.2f of %lld cores used\n", c->cpu_cores, (long long)c->cores);
 	(void)printf("pool       %lld hits, %lld misses since the server started\n", (long long)c->pool_hits,
 	    (long long)c->pool_misses);
-	(void)printf("fits       %lld more like those that run (%s is used up first), %lld if each uses all that it "
-		     "may (%s)\n\n",
+	(void)printf("fits       %lld more at average use (limited by %s), %lld more at full use (limited by %s)\n\n",
 	    (long long)c->more, c->bound, (long long)c->more_at_full_use, c->bound_at_full_use);
 	for (size_t i = 0; i < c->n_peaks; i++) {
 		const struct atoll_capacity_peak *p = &c->peaks[i];
@@ -68,7 +67,7 @@ static int run(const struct verb *v, int argc, char **argv)
 	if (rc >= 0)
 		return rc;
 	if (days < 1 || days > 400)
-		return usage_error(v, "--days wants a number from 1 to 400");
+		return usage_error(v, "--days must be a number from 1 to 400");
 	if (atoll_capacity(a, hours, (unsigned)days, &c, &e) < 0)
 		return fail("%s", e.text);
 	rc = json ? (puts(c->json), 0) : print(&c->v[0]);
@@ -78,12 +77,14 @@ static int run(const struct verb *v, int argc, char **argv)
 
 const struct verb verb_capacity = {
 	.name = "capacity",
-	.summary = "Show what the server carries, has carried at most, and how many sandboxes more fit",
+	.summary = "Show current load, peak load and how many more sandboxes fit",
 	.synopsis = "[--days N] [--hours] [--json]",
-	.help = "      --days N  so many days of peaks, up to 400 (default: 7)\n"
-		"      --hours   hour by hour, not day by day\n"
-		"      --json    all that the server tells\n\n"
-		"Needs an admin key. How many more fit is reckoned with what those that run use on average, and with "
-		"what they may use at most.\n\n" SETTINGS_HELP,
+	.help = "      --days N  days of peaks to show, up to 400 (default: 7)\n"
+		"      --hours   show peaks per hour instead of per day\n"
+		"      --json    print all fields as JSON\n"
+		"\n"
+		"Requires an admin key. The number of sandboxes that still fit is estimated twice: from\n"
+		"the average use of running sandboxes, and from their limits.\n"
+		"\n" SETTINGS_HELP,
 	.run = run,
 };

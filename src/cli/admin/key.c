@@ -11,8 +11,8 @@
 #include "cli/settings.h"
 #include "cli/table.h"
 
-#define ONE_KEY OPERANDS_ONE("give one key, by id or name")
-#define TEAM_HELP "      --team TEAM  of which team, by name or id, with an admin key (default: the key's own)\n"
+#define ONE_KEY OPERANDS_ONE("missing operand: one key, by ID or name")
+#define TEAM_HELP "      --team TEAM  team, by name or ID; requires an admin key (default: the key's own)\n"
 
 static int print_keys(const struct atoll_keys *k)
 {
@@ -71,9 +71,9 @@ static char *find_key(struct atoll *a, const char *team, const char *given)
 	}
 	char *copy = n == 1 ? strdup(id) : NULL;
 	if (n == 0)
-		say("there is no key '%s'", given);
+		say("key '%s' does not exist", given);
 	else if (n > 1)
-		say("%zu keys are named '%s': give the id", n, given);
+		say("%zu keys are named '%s': use the ID", n, given);
 	atoll_keys_free(k);
 	return copy;
 }
@@ -122,7 +122,8 @@ static int run_create(const struct verb *v, int argc, char **argv)
 	struct atoll_keys *k;
 	struct atoll_error e;
 	int n,
-	    rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_ONE("a key needs a name"), argc, argv, &n, &a);
+	    rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_ONE("missing operand: the key's name"), argc,
+		argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
@@ -180,38 +181,42 @@ static int run_rotate(const struct verb *v, int argc, char **argv)
 
 static const struct verb key_create = {
 	.name = "key create",
-	.summary = "Make a key and print it, this once",
+	.summary = "Create a key and print it; it is shown only once",
 	.synopsis = "NAME [--team TEAM] [--admin] [--json]",
-	.help = TEAM_HELP "      --admin      it may do everything, for all teams; needs an admin key\n"
-			  "      --json       all that the server tells\n\n" SETTINGS_HELP,
+	.help = TEAM_HELP
+	"      --admin      create an admin key, with full access to all teams; requires an admin key\n"
+	"      --json       print all fields as JSON\n"
+	"\n" SETTINGS_HELP,
 	.run = run_create,
 };
 
 static const struct verb key_list = {
 	.name = "key list",
-	.summary = "Show the keys of a team",
+	.summary = "List the keys of a team",
 	.synopsis = "[--team TEAM] [--json]",
-	.help = TEAM_HELP "      --json       all that the server tells, as a JSON array\n\n" SETTINGS_HELP,
+	.help = TEAM_HELP "      --json       print a JSON array with all fields\n"
+			  "\n" SETTINGS_HELP,
 	.run = run_list,
 };
 
 static const struct verb key_revoke = {
 	.name = "key revoke",
-	.summary = "End a key at once",
+	.summary = "Revoke a key immediately",
 	.synopsis = "ID|NAME [--team TEAM]",
-	.help = TEAM_HELP
-	"\nA name counts if only one key has it. Sandboxes belong to the team and live on.\n\n" SETTINGS_HELP,
+	.help = TEAM_HELP "\n"
+			  "A name is accepted if only one key has it. Sandboxes belong to the team and keep running.\n"
+			  "\n" SETTINGS_HELP,
 	.run = run_revoke,
 	.operand = OPERAND_KEY,
 };
 
 static const struct verb key_rotate = {
 	.name = "key rotate",
-	.summary = "Make a key in place of another and print it, this once",
+	.summary = "Replace a key and print the new one; it is shown only once",
 	.synopsis = "ID|NAME [--grace DURATION] [--team TEAM] [--json]",
-	.help = TEAM_HELP
-	"      --grace DURATION  for how long the old one still works: 10m, 1d (default: not at all)\n"
-	"      --json       all that the server tells\n\n" SETTINGS_HELP,
+	.help = TEAM_HELP "      --grace DURATION  how long the old key remains valid: 10m, 1d (default: 0)\n"
+			  "      --json       print all fields as JSON\n"
+			  "\n" SETTINGS_HELP,
 	.run = run_rotate,
 	.operand = OPERAND_KEY,
 };
@@ -220,7 +225,7 @@ static const struct verb *const subs[] = { &key_create, &key_list, &key_revoke, 
 
 const struct verb verb_key = {
 	.name = "key",
-	.summary = "Make, show, replace and end API keys",
+	.summary = "Create, list, rotate and revoke API keys",
 	.synopsis = "create | list | revoke | rotate ...",
 	.help = "",
 	.run = verb_group,

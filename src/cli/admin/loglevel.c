@@ -26,10 +26,11 @@ static int run(const struct verb *v, int argc, char **argv)
 
 const struct verb verb_log_level = {
 	.name = "log-level",
-	.summary = "Show or set how much the server logs",
+	.summary = "Show or set the server's log level",
 	.synopsis = "[debug | info | warn | error]",
-	.help = "Until the next restart of the server; its configuration stays as it is. Needs an admin "
-		"key.\n\n" SETTINGS_HELP,
+	.help = "The level applies until the server restarts; the configuration is not changed. Requires\n"
+		"an admin key.\n"
+		"\n" SETTINGS_HELP,
 	.run = run,
 	.operand = OPERAND_LEVEL,
 };

@@ -207,7 +207,7 @@ static void take_line(struct server *s, struct str line)
 	} else if (!mcp_batches(&s->peer)) {
 		send_line(s,
 		    rpc_error(NULL, RPC_INVALID_REQUEST,
-			"Invalid Request: this revision of the protocol has no batches", NULL));
+			"Invalid Request: this protocol revision does not support batches", NULL));
 	} else {
 		/* On a stream of lines the answers need not be one array again. */
 		json_array_foreach(j, i, one) take_message(s, one);
@@ -304,8 +304,8 @@ static void on_audit(void *user, const char *kind, const char *sandbox, const ch
 	(void)json_object_update_new(j, fields);
 	autofree char *body = j ? json_dumps(j, JSON_COMPACT) : NULL;
 
-	if (body && !is_away(c->run->no) && !atomic_load(&unknown) && sandbox_cache_report(c->s->host.cache, body, &e) < 0 &&
-	    (e.status == 404 || e.status == 405))
+	if (body && !is_away(c->run->no) && !atomic_load(&unknown) &&
+	    sandbox_cache_report(c->s->host.cache, body, &e) < 0 && (e.status == 404 || e.status == 405))
 		atomic_store(&unknown, true);
 }
 
@@ -367,12 +367,14 @@ static int run(const struct verb *v, int argc, char **argv)
 
 const struct verb verb_mcp = {
 	.name = "mcp",
-	.summary = "Serve the tools of agents on standard input and output (Model Context Protocol)",
+	.summary = "Serve the agent tools on standard input and output (Model Context Protocol)",
 	.synopsis = "[--keep] [--no-redact] [--policy FILE] " SETTINGS_SYNOPSIS,
-	.help = "  --keep         leave the session's sandbox to its timeout instead of ending it\n"
-		"  --no-redact    show text that looks like a token or a password\n"
-		"  --policy FILE  settings of the policy for commands and code, see atoll-policy(5)\n\n"
-		"Variables: E2B_TEMPLATE_ID, template of the session's sandbox; E2B_TIMEOUT, milliseconds for code\n"
-		"and commands that say none (30000); E2B_MAX_RETRIES (3).\n\n" SETTINGS_HELP,
+	.help = "  --keep         let the session's sandbox run until its timeout instead of killing it\n"
+		"  --no-redact    do not redact text that looks like a token or password\n"
+		"  --policy FILE  policy for commands and code, see atoll-policy(5)\n"
+		"\n"
+		"Environment: E2B_TEMPLATE_ID, the template of the session's sandbox; E2B_TIMEOUT, the\n"
+		"default timeout of code and commands in milliseconds (30000); E2B_MAX_RETRIES (3).\n"
+		"\n" SETTINGS_HELP,
 	.run = run,
 };

@@ -55,12 +55,12 @@ static int run_test(const struct verb *v, int argc, char **argv)
 	struct atoll_verdict verdict;
 	int n,
 	    rc = verb_operands(v, opts, ARRAY_LEN(opts),
-		OPERANDS_ONE("which command? give it as one argument, in quotes"), argc, argv, &n);
+		OPERANDS_ONE("missing operand: quote the command as one argument"), argc, argv, &n);
 
 	if (rc >= 0)
 		return rc;
 	if (language && operation)
-		return usage_error(v, "either --code or --file");
+		return usage_error(v, "--code and --file are mutually exclusive");
 	rc = policy_open(file, &p);
 	if (rc != 0)
 		return rc;
@@ -95,15 +95,16 @@ static int run_show(const struct verb *v, int argc, char **argv)
 
 static const struct verb policy_test = {
 	.name = "policy test",
-	.summary = "Tell what the policy thinks of a command, of code or of a path",
+	.summary = "Test a command, code or path against the policy",
 	.synopsis = "[--code LANGUAGE | --file OPERATION] [--policy FILE] [--key KEY] [--json] TEXT",
-	.help = "      --code LANGUAGE   TEXT is code of that language (python, javascript, bash, ...)\n"
+	.help = "      --code LANGUAGE   TEXT is code in that language (python, javascript, bash, ...)\n"
 		"      --file OPERATION  TEXT is a path: read, write, list, remove, upload, download\n"
-		"      --policy FILE     settings of an operator: atoll-policy(5)\n"
-		"      --key KEY         the mode of that API key, by its name or id\n"
-		"      --json            as JSON\n\n"
-		"Nothing is run. The exit status is 1 if it would be refused. A policy is advice on top of\n"
-		"the wall around sandboxes, not the wall.\n",
+		"      --policy FILE     policy settings, see atoll-policy(5)\n"
+		"      --key KEY         use the mode of that API key, by name or ID\n"
+		"      --json            print JSON\n"
+		"\n"
+		"Nothing is executed. The exit status is 1 if the operation would be refused. The policy\n"
+		"is advisory: isolation does not depend on it.\n",
 	.run = run_test,
 };
 
@@ -111,7 +112,7 @@ static const struct verb policy_show = {
 	.name = "policy show",
 	.summary = "Show modes and rules as JSON",
 	.synopsis = "[--policy FILE]",
-	.help = "      --policy FILE  settings of an operator: atoll-policy(5)\n",
+	.help = "      --policy FILE  policy settings, see atoll-policy(5)\n",
 	.run = run_show,
 };
 
@@ -119,7 +120,7 @@ static const struct verb *const subs[] = { &policy_test, &policy_show, NULL };
 
 const struct verb verb_policy = {
 	.name = "policy",
-	.summary = "Try and show the policy for what agents run",
+	.summary = "Test and show the policy for what agents run",
 	.synopsis = "test | show ...",
 	.help = "",
 	.run = verb_group,

@@ -28,9 +28,10 @@ static int run(const struct verb *v, int argc, char **argv)
 		return rc;
 	if (!yes)
 		return usage_error(v,
-		    "this ends all sandboxes of the team and removes all that it has, for good: say --yes");
+		    "this kills all sandboxes of the team and permanently deletes everything it owns: confirm with "
+		    "--yes");
 	if (key && team)
-		return usage_error(v, "--key and --team exclude each other");
+		return usage_error(v, "--key and --team are mutually exclusive");
 	bool by_id = key && strncmp(key, "e2b_", 4) != 0;
 
 	if (key && !by_id)
@@ -48,16 +49,17 @@ static int run(const struct verb *v, int argc, char **argv)
 
 const struct verb verb_purge = {
 	.name = "purge",
-	.summary = "End and forget all that a team has",
+	.summary = "Delete everything a team owns",
 	.synopsis = "--yes [--key KEY | --team TEAM]",
-	.help = "      --key KEY    of the team: the key itself, or its id ('atoll key list'), which may be another "
-		"team's with an admin key\n"
-		"      --team TEAM  another than the key's own, which needs an admin key\n"
-		"  -y, --yes        do it\n\n"
-		"Sandboxes, running and paused, snapshots, volumes, templates, secrets, logs, notebooks and all that "
-		"is remembered of the past are\n"
-		"gone when it returns, and overwritten in the database; space in the pool comes back within a minute. "
-		"The team and its keys\n"
-		"stay: see 'atoll team rm'. Backups are yours to remove.\n\n" SETTINGS_HELP,
+	.help = "      --key KEY    a key of the team: the key itself, or its ID ('atoll key list'); with an\n"
+		"                   admin key it may belong to another team\n"
+		"      --team TEAM  a team other than the key's own; requires an admin key\n"
+		"  -y, --yes        confirm the deletion\n"
+		"\n"
+		"Kills running and paused sandboxes, and deletes snapshots, volumes, templates, secrets,\n"
+		"logs, notebooks and all history. When the command returns, the data is deleted and\n"
+		"overwritten in the database; storage is reclaimed within a minute. The team and its keys\n"
+		"remain: see 'atoll team rm'. Backups are not touched.\n"
+		"\n" SETTINGS_HELP,
 	.run = run,
 };

@@ -36,7 +36,7 @@ static int print_answer(const char *answer, bool as_json)
 	const char *text = json_string_value(json_object_get(j, "text"));
 
 	if (!text)
-		return fail("the server did not answer as an agent layer does");
+		return fail("the response is not that of an agent layer");
 	(void)puts(as_json ? answer : text);
 	bool nothing = json_array_size(json_object_get(j, "actions")) == 0;
 
@@ -62,7 +62,7 @@ static int run(const struct verb *v, int argc, char **argv)
 	struct atoll_error e = { 0 };
 	int n,
 	    rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn,
-		OPERANDS_SOME("what? give a message, or - for standard input"), argc, argv, &n, &a);
+		OPERANDS_SOME("missing operand: a message, or - for standard input"), argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
@@ -82,16 +82,18 @@ static int run(const struct verb *v, int argc, char **argv)
 
 const struct verb verb_say = {
 	.name = "say",
-	.summary = "Give the agent layer a message: code to run, sandboxes, packages, git",
+	.summary = "Send a message to the agent layer: code to run, sandboxes, packages, git",
 	.synopsis = "[--agent ID] [--session ID] [--directory DIR] [--dry-run] [--json] TEXT...|-",
-	.help =
-	    "      --agent ID       whose session it is (default: default)\n"
-	    "      --session ID     that session\n"
-	    "      --directory DIR  the working directory, for git\n"
-	    "  -n, --dry-run        only tell what would be done\n"
-	    "      --json           the whole answer\n\n"
-	    "All fenced blocks of the message are run, in their order; so are sentences like 'Create a new\n"
-	    "sandbox with 10 minute timeout', 'Show me all active sandboxes', 'Kill sandbox ID',\n"
-	    "'Install numpy', 'What is 15 * 23?'. The exit status is 1 if something of it failed.\n\n" SETTINGS_HELP,
+	.help = "      --agent ID       agent that owns the session (default: default)\n"
+		"      --session ID     session to use\n"
+		"      --directory DIR  working directory, for git\n"
+		"  -n, --dry-run        only print what would be done\n"
+		"      --json           print the whole response as JSON\n"
+		"\n"
+		"All fenced code blocks of the message are run in order. Sentences such as these are\n"
+		"carried out, too: 'Create a new sandbox with 10 minute timeout', 'Show me all active\n"
+		"sandboxes', 'Kill sandbox ID', 'Install numpy', 'What is 15 * 23?'. The exit status is 1\n"
+		"if any part of the message failed.\n"
+		"\n" SETTINGS_HELP,
 	.run = run,
 };

@@ -104,14 +104,14 @@ static int run_info(const struct verb *v, int argc, char **argv)
 	autoatoll struct atoll *a = NULL;
 	autofree char *answer = NULL;
 	struct atoll_error e = { 0 };
-	int rc = verb_plain(v, OPERANDS_ONE("which session?"), argc, argv, NULL, NULL, &a);
+	int rc = verb_plain(v, OPERANDS_ONE("missing operand: a session ID is required"), argc, argv, NULL, NULL, &a);
 
 	if (rc >= 0)
 		return rc;
 	autofree char *path = path_of(argv[0], "");
 
 	if (!path || atoll_agent_call(a, "GET", path, NULL, &answer, &e) < 0)
-		return fail("%s", path ? e.text : "the id is too long");
+		return fail("%s", path ? e.text : "the ID is too long");
 	(void)puts(answer);
 	return 0;
 }
@@ -126,7 +126,7 @@ static int run_run(const struct verb *v, int argc, char **argv)
 	struct atoll_error e = { 0 };
 	int n,
 	    rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn,
-		(struct operands) { 2, 2, "which session, and which code?" }, argc, argv, &n, &a);
+		(struct operands) { 2, 2, "missing operand: a session ID and code are required" }, argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
@@ -135,7 +135,7 @@ static int run_run(const struct verb *v, int argc, char **argv)
 	autofree char *request = body ? json_dumps(body, JSON_COMPACT) : NULL;
 
 	if (!path || !request)
-		return fail("the id is too long, or the code is not valid UTF-8");
+		return fail("the ID is too long, or the code is not valid UTF-8");
 	rc = atoll_agent_call(a, "POST", path, request, &answer, &e);
 	autojson json_t *j = answer ? json_loads(answer, 0, NULL) : NULL;
 
@@ -149,41 +149,43 @@ static int run_rm(const struct verb *v, int argc, char **argv)
 {
 	autoatoll struct atoll *a = NULL;
 	struct atoll_error e = { 0 };
-	int rc = verb_plain(v, OPERANDS_ONE("which session?"), argc, argv, NULL, NULL, &a);
+	int rc = verb_plain(v, OPERANDS_ONE("missing operand: a session ID is required"), argc, argv, NULL, NULL, &a);
 
 	if (rc >= 0)
 		return rc;
 	autofree char *path = path_of(argv[0], "");
 
 	if (!path || atoll_agent_call(a, "DELETE", path, NULL, NULL, &e) < 0)
-		return fail("%s", path ? e.text : "the id is too long");
+		return fail("%s", path ? e.text : "the ID is too long");
 	(void)puts(argv[0]);
 	return 0;
 }
 
 static const struct verb session_list = {
 	.name = "session list",
-	.summary = "Show the sessions",
+	.summary = "List sessions",
 	.synopsis = "[--json]",
-	.help = "      --json  all that the server tells, as a JSON array\n\n" SETTINGS_HELP,
+	.help = "      --json  print a JSON array with all fields\n"
+		"\n" SETTINGS_HELP,
 	.run = run_list,
 };
 
 static const struct verb session_create = {
 	.name = "session create",
-	.summary = "Make a session and print its id",
+	.summary = "Create a session and print its ID",
 	.synopsis = "[--agent ID] [--user ID] [--template NAME] [--cache] [--json]",
-	.help = "      --agent ID       whose it is (default: default)\n"
-		"      --user ID        for whom the agent works\n"
-		"  -t, --template NAME  what its sandbox is made from (default: the server's)\n"
-		"      --cache          results of code that only computes may come from a cache\n"
-		"      --json           all that the server tells\n\n" SETTINGS_HELP,
+	.help = "      --agent ID       agent that owns the session (default: default)\n"
+		"      --user ID        user for whom the agent works\n"
+		"  -t, --template NAME  template of the sandbox (default: the server's)\n"
+		"      --cache          allow cached results for code without side effects\n"
+		"      --json           print all fields as JSON\n"
+		"\n" SETTINGS_HELP,
 	.run = run_create,
 };
 
 static const struct verb session_info = {
 	.name = "session info",
-	.summary = "Show one session, as JSON",
+	.summary = "Show a session as JSON",
 	.synopsis = "SESSION",
 	.help = SETTINGS_HELP,
 	.run = run_info,
@@ -191,16 +193,18 @@ static const struct verb session_info = {
 
 static const struct verb session_run = {
 	.name = "session run",
-	.summary = "Run code in a session, and print what came of it as JSON",
+	.summary = "Run code in a session and print the result as JSON",
 	.synopsis = "[--lang NAME] SESSION CODE",
-	.help = "  -l, --lang NAME  python (the default), javascript, typescript, bash, r, java\n\n"
-		"The exit status is 1 if it was refused, or ended with an error.\n\n" SETTINGS_HELP,
+	.help = "  -l, --lang NAME  python (default), javascript, typescript, bash, r, java\n"
+		"\n"
+		"The exit status is 1 if the code was refused or raised an error.\n"
+		"\n" SETTINGS_HELP,
 	.run = run_run,
 };
 
 static const struct verb session_rm = {
 	.name = "session rm",
-	.summary = "End a session, and its sandbox",
+	.summary = "End a session and kill its sandbox",
 	.synopsis = "SESSION",
 	.help = SETTINGS_HELP,
 	.run = run_rm,
@@ -211,7 +215,7 @@ static const struct verb *const subs[] = { &session_list, &session_create, &sess
 
 const struct verb verb_session = {
 	.name = "session",
-	.summary = "Make, show, use and end sessions of agents",
+	.summary = "Create, list, use and end agent sessions",
 	.synopsis = "list | create | info | run | rm ...",
 	.help = "",
 	.run = verb_group,

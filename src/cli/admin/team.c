@@ -10,8 +10,9 @@
 #include "cli/table.h"
 
 #define LIMITS_HELP \
-	"      --max-sandboxes N  how many it may have at once, or 'default': the server's\n" \
-	"      --rate-limit N     requests per second and key, 0: any number, or 'default': the server's\n"
+	"      --max-sandboxes N  maximum number of sandboxes, or 'default' for the server's\n" \
+	"      --rate-limit N     requests per second and key, 0 for no limit, or 'default' for the\n" \
+	"                         server's\n"
 
 #define LIMITS_OPTS(t) \
 	{ "max-sandboxes", 0, OPT_LIMIT, &(t)->max_sandboxes }, \
@@ -19,7 +20,7 @@
 		"rate-limit", 0, OPT_LIMIT, &(t)->rate_limit \
 	}
 #define NO_CHANGE { .max_sandboxes = ATOLL_KEEP, .rate_limit = ATOLL_KEEP, .blocked = ATOLL_KEEP }
-#define ONE_TEAM OPERANDS_ONE("give one team, by name or id")
+#define ONE_TEAM OPERANDS_ONE("missing operand: one team, by name or ID")
 
 static void add_limit(struct table *t, int64_t n)
 {
@@ -98,7 +99,8 @@ static int run_create(const struct verb *v, int argc, char **argv)
 	struct atoll_teams *l = NULL;
 	struct atoll_error e;
 	int n,
-	    rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_ONE("a team needs a name"), argc, argv, &n, &a);
+	    rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_ONE("missing operand: the team's name"), argc,
+		argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
@@ -128,11 +130,11 @@ static int run_set(const struct verb *v, int argc, char **argv)
 	if (rc >= 0)
 		return rc;
 	if (block && unblock)
-		return usage_error(v, "--block and --unblock exclude each other");
+		return usage_error(v, "--block and --unblock are mutually exclusive");
 	if (block || unblock)
 		t.blocked = block;
 	if (!t.name && t.max_sandboxes == ATOLL_KEEP && t.rate_limit == ATOLL_KEEP && t.blocked == ATOLL_KEEP)
-		return usage_error(v, "set what?");
+		return usage_error(v, "nothing to change");
 	if (settings_connect(&conn, &a) != 0)
 		return EXIT_FAILURE;
 	rc = atoll_team_change(a, argv[0], &t, &l, &e);
@@ -155,18 +157,21 @@ static int run_rm(const struct verb *v, int argc, char **argv)
 
 static const struct verb team_create = {
 	.name = "team create",
-	.summary = "Make a team and print its id",
+	.summary = "Create a team and print its ID",
 	.synopsis = "NAME [--max-sandboxes N] [--rate-limit N] [--json]",
-	.help = LIMITS_HELP "      --json             all that the server tells\n\n"
-			    "It has no key yet: see 'atoll key create --team'.\n\n" SETTINGS_HELP,
+	.help = LIMITS_HELP "      --json             print all fields as JSON\n"
+			    "\n"
+			    "The team has no key yet: see 'atoll key create --team'.\n"
+			    "\n" SETTINGS_HELP,
 	.run = run_create,
 };
 
 static const struct verb team_list = {
 	.name = "team list",
-	.summary = "Show the teams",
+	.summary = "List teams",
 	.synopsis = "[--json]",
-	.help = "      --json  all that the server tells, as a JSON array\n\n" SETTINGS_HELP,
+	.help = "      --json  print a JSON array with all fields\n"
+		"\n" SETTINGS_HELP,
 	.run = run_list,
 };
 
@@ -174,17 +179,18 @@ static const struct verb team_set = {
 	.name = "team set",
 	.summary = "Change a team",
 	.synopsis = "TEAM [--name NAME] [--max-sandboxes N] [--rate-limit N] [--block | --unblock] [--json]",
-	.help = "      --name NAME        call it otherwise\n" LIMITS_HELP
-		"      --block            refuse all its keys\n"
-		"      --unblock          take them again\n"
-		"      --json             all that the server tells\n\n" SETTINGS_HELP,
+	.help = "      --name NAME        new name\n" LIMITS_HELP
+		"      --block            refuse all keys of the team\n"
+		"      --unblock          accept them again\n"
+		"      --json             print all fields as JSON\n"
+		"\n" SETTINGS_HELP,
 	.run = run_set,
 	.operand = OPERAND_TEAM,
 };
 
 static const struct verb team_rm = {
 	.name = "team rm",
-	.summary = "Remove a team that has no sandboxes, and its keys",
+	.summary = "Delete a team that has no sandboxes, with its keys",
 	.synopsis = "TEAM",
 	.help = SETTINGS_HELP,
 	.run = run_rm,
@@ -195,7 +201,7 @@ static const struct verb *const subs[] = { &team_create, &team_list, &team_set, 
 
 const struct verb verb_team = {
 	.name = "team",
-	.summary = "Make, show, change and remove teams",
+	.summary = "Create, list, change and delete teams",
 	.synopsis = "create | list | set | rm ...",
 	.help = "",
 	.run = verb_group,

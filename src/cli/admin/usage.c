@@ -127,7 +127,7 @@ static int run(const struct verb *v, int argc, char **argv)
 	if (rc >= 0)
 		return rc;
 	if (json && csv)
-		return usage_error(v, "--json and --csv exclude each other");
+		return usage_error(v, "--json and --csv are mutually exclusive");
 	if (atoll_usage(a, &q, &l, &e) < 0)
 		return fail("%s", e.text);
 
@@ -142,18 +142,19 @@ static int run(const struct verb *v, int argc, char **argv)
 
 const struct verb verb_usage = {
 	.name = "usage",
-	.summary = "Show for how long sandboxes ran, by key, template, day or label",
+	.summary = "Show how long sandboxes ran, by key, template, day or label",
 	.synopsis = "[--by LIST] [--from DAY] [--to DAY] [--all-teams] [--csv | --json]",
-	.help = "      --by LIST    up to four of day, key, template, sandbox, team and tag:NAME (a label of\n"
-		"                   the metadata), with commas (default: key)\n"
-		"      --from DAY   as in 2026-11-15, UTC (default: the last 30 days)\n"
-		"      --to DAY     the last one of them (default: today)\n"
-		"      --all-teams  of everybody; needs an admin key\n"
-		"      --csv        for a spreadsheet\n"
-		"      --json       as a JSON array\n\n"
-		"A sandbox counts from its start to its end, but not while it is paused: in seconds, and these times "
-		"the processors\n"
-		"and times the GiB of memory that it may use. If the server has prices (see atoll.conf(5)), it shows "
-		"what that costs.\n\n" SETTINGS_HELP,
+	.help = "      --by LIST    up to four of day, key, template, sandbox, team and tag:NAME (a metadata\n"
+		"                   label), separated by commas (default: key)\n"
+		"      --from DAY   first day, such as 2026-11-15, in UTC (default: 30 days ago)\n"
+		"      --to DAY     last day (default: today)\n"
+		"      --all-teams  include all teams; requires an admin key\n"
+		"      --csv        print CSV, for a spreadsheet\n"
+		"      --json       print a JSON array\n"
+		"\n"
+		"A sandbox counts from start to end, except while it is paused: in seconds, in seconds\n"
+		"times processors, and in seconds times GiB of its memory limit. If the server has prices\n"
+		"(see atoll.conf(5)), the cost is shown, too.\n"
+		"\n" SETTINGS_HELP,
 	.run = run,
 };

@@ -10,7 +10,7 @@
 #include "cli/settings.h"
 #include "cli/table.h"
 
-#define ONE_VOLUME OPERANDS_ONE("give one volume, by name or id")
+#define ONE_VOLUME OPERANDS_ONE("missing operand: one volume, by name or ID")
 
 static int print_volumes(const struct atoll_volumes *l)
 {
@@ -76,13 +76,13 @@ static int run_size(const struct verb *v, int argc, char **argv)
 	struct atoll_volumes *l = NULL;
 	struct atoll_error e;
 	int n,
-	    rc = verb_operands(v, opts, ARRAY_LEN(opts), creates ? OPERANDS_ONE("a volume needs a name") : ONE_VOLUME,
-		argc, argv, &n);
+	    rc = verb_operands(v, opts, ARRAY_LEN(opts),
+		creates ? OPERANDS_ONE("missing operand: the volume's name") : ONE_VOLUME, argc, argv, &n);
 
 	if (rc >= 0)
 		return rc;
 	if (size_mb > UINT_MAX || (!creates && size_mb == 0))
-		return usage_error(v, "give --size in megabytes, above 0");
+		return usage_error(v, "--size is required: megabytes, above 0");
 	if (settings_connect(&conn, &a) != 0)
 		return EXIT_FAILURE;
 	rc = creates ? atoll_volume_create(a, argv[0], (unsigned)size_mb, &l, &e)
@@ -129,47 +129,49 @@ static int run_rm(const struct verb *v, int argc, char **argv)
 	return 0;
 }
 
-#define JSON_HELP "      --json     all that the server tells\n\n"
+#define JSON_HELP "      --json     print all fields as JSON\n\n"
 
 static const struct verb volume_create = {
 	.name = "volume create",
-	.summary = "Make a volume and print its id",
+	.summary = "Create a volume and print its ID",
 	.synopsis = "NAME [--size MB] [--json]",
-	.help = "      --size MB  how much it may hold (default: the server's)\n" JSON_HELP
-		"It is mounted by 'atoll create --volume NAME=PATH'.\n\n" SETTINGS_HELP,
+	.help = "      --size MB  capacity (default: the server's)\n" JSON_HELP
+		"Mount it with 'atoll create --volume NAME=PATH'.\n"
+		"\n" SETTINGS_HELP,
 	.run = run_size,
 };
 
 static const struct verb volume_list = {
 	.name = "volume list",
-	.summary = "Show the volumes",
+	.summary = "List volumes",
 	.synopsis = "[--json]",
-	.help = "      --json  all that the server tells, as a JSON array\n\n" SETTINGS_HELP,
+	.help = "      --json  print a JSON array with all fields\n"
+		"\n" SETTINGS_HELP,
 	.run = run_list,
 };
 
 static const struct verb volume_info = {
 	.name = "volume info",
-	.summary = "Show one volume",
+	.summary = "Show a volume",
 	.synopsis = "VOLUME [--json]",
-	.help = "      --json  all that the server tells, with the token by which its files can be "
-		"reached\n\n" SETTINGS_HELP,
+	.help = "      --json  print all fields as JSON, including the token that gives access to its files\n"
+		"\n" SETTINGS_HELP,
 	.run = run_info,
 	.operand = OPERAND_VOLUME,
 };
 
 static const struct verb volume_resize = {
 	.name = "volume resize",
-	.summary = "Let a volume hold more, or less",
+	.summary = "Change the capacity of a volume",
 	.synopsis = "VOLUME --size MB [--json]",
-	.help = "      --size MB  how much it may hold; what is in it stays\n" JSON_HELP SETTINGS_HELP,
+	.help = "      --size MB  new capacity; the content is kept\n" JSON_HELP SETTINGS_HELP,
 	.run = run_size,
 	.operand = OPERAND_VOLUME,
 };
 
 static const struct verb volume_rm = {
 	.name = "volume rm",
-	.summary = "Remove a volume that no sandbox has mounted, and all that is in it",
+	.summary = "Delete a volume that no sandbox has mounted, with its content",
 	.synopsis = "VOLUME",
 	.help = SETTINGS_HELP,
 	.run = run_rm,
@@ -181,7 +183,7 @@ static const struct verb *const subs[] = { &volume_create, &volume_list, &volume
 
 const struct verb verb_volume = {
 	.name = "volume",
-	.summary = "Make, show, resize and remove volumes",
+	.summary = "Create, list, resize and delete volumes",
 	.synopsis = "create | list | info | resize | rm ...",
 	.help = "",
 	.run = verb_group,

@@ -12,7 +12,7 @@
 #include "cli/table.h"
 
 #define EVENTS_MAX 16
-#define ONE_WEBHOOK OPERANDS_ONE("give one webhook, by id or name")
+#define ONE_WEBHOOK OPERANDS_ONE("missing operand: one webhook, by ID or name")
 
 /* The id of one that was given by id, or by a name that only one has. Owned; NULL and said otherwise. */
 static char *find_webhook(struct atoll *a, const char *given)
@@ -40,9 +40,9 @@ static char *find_webhook(struct atoll *a, const char *given)
 	char *copy = n == 1 ? strdup(id) : NULL;
 
 	if (n == 0)
-		say("there is no webhook '%s'", given);
+		say("webhook '%s' does not exist", given);
 	else if (n > 1)
-		say("%zu webhooks are named '%s': give the id", n, given);
+		say("%zu webhooks are named '%s': use the ID", n, given);
 	atoll_webhooks_free(w);
 	return copy;
 }
@@ -113,7 +113,9 @@ static int run_add(const struct verb *v, int argc, char **argv)
 	struct atoll_webhooks *w;
 	struct atoll_error e;
 	char *list[EVENTS_MAX];
-	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_ONE("give a URL"), argc, argv, &n, &a);
+	int n,
+	    rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_ONE("missing operand: a URL"), argc, argv, &n,
+		&a);
 
 	if (rc >= 0)
 		return rc;
@@ -232,29 +234,31 @@ static int run_deliveries(const struct verb *v, int argc, char **argv)
 
 static const struct verb webhook_list = {
 	.name = "webhook list",
-	.summary = "Show the webhooks of the team",
+	.summary = "List the team's webhooks",
 	.synopsis = "[--json]",
-	.help = "      --json  all that the server tells, as a JSON array\n\n" SETTINGS_HELP,
+	.help = "      --json  print a JSON array with all fields\n"
+		"\n" SETTINGS_HELP,
 	.run = run_list,
 };
 
 static const struct verb webhook_add = {
 	.name = "webhook add",
-	.summary = "Have a URL called when something happens to a sandbox",
+	.summary = "Add a webhook: a URL to call on sandbox events",
 	.synopsis = "URL [--name NAME] [--events LIST] [--json]",
-	.help = "      --name NAME    of the webhook (default: the URL)\n"
-		"      --events LIST  of created, killed, paused, resumed, updated, checkpointed and threshold, with "
-		"commas (default: all)\n"
-		"      --json         all that the server tells\n\n"
-		"Calls are signed with the text in the variable ATOLL_WEBHOOK_SECRET, or else with one that the server "
-		"makes up: it is printed\n"
-		"behind the id, this once.\n\n" SETTINGS_HELP,
+	.help = "      --name NAME    name of the webhook (default: the URL)\n"
+		"      --events LIST  events, separated by commas: created, killed, paused, resumed,\n"
+		"                     updated, checkpointed, threshold (default: all)\n"
+		"      --json         print all fields as JSON\n"
+		"\n"
+		"Calls are signed with the secret in the variable ATOLL_WEBHOOK_SECRET. If it is not set,\n"
+		"the server generates one, which is printed after the ID and shown only once.\n"
+		"\n" SETTINGS_HELP,
 	.run = run_add,
 };
 
 static const struct verb webhook_rm = {
 	.name = "webhook rm",
-	.summary = "Remove a webhook, and all that waits for it",
+	.summary = "Delete a webhook and its pending calls",
 	.synopsis = "ID|NAME",
 	.help = SETTINGS_HELP,
 	.run = run_rm,
@@ -262,7 +266,7 @@ static const struct verb webhook_rm = {
 
 static const struct verb webhook_test = {
 	.name = "webhook test",
-	.summary = "Send a webhook an event that is a test",
+	.summary = "Send a test event to a webhook",
 	.synopsis = "ID|NAME",
 	.help = SETTINGS_HELP,
 	.run = run_test,
@@ -270,10 +274,11 @@ static const struct verb webhook_test = {
 
 static const struct verb webhook_deliveries = {
 	.name = "webhook deliveries",
-	.summary = "Show what became of the calls of a webhook, newest first",
+	.summary = "Show the calls of a webhook and their results, newest first",
 	.synopsis = "ID|NAME [-n N] [--json]",
-	.help = "  -n, --limit N  so many of them, up to 100 (default: 20)\n"
-		"      --json     all that the server tells, as a JSON array\n\n" SETTINGS_HELP,
+	.help = "  -n, --limit N  number of calls, up to 100 (default: 20)\n"
+		"      --json     print a JSON array with all fields\n"
+		"\n" SETTINGS_HELP,
 	.run = run_deliveries,
 };
 
@@ -282,7 +287,7 @@ static const struct verb *const subs[] = { &webhook_list, &webhook_add, &webhook
 
 const struct verb verb_webhook = {
 	.name = "webhook",
-	.summary = "Call URLs when something happens to sandboxes",
+	.summary = "Call URLs on sandbox events",
 	.synopsis = "list | add | rm | test | deliveries ...",
 	.help = "",
 	.run = verb_group,

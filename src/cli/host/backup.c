@@ -81,7 +81,7 @@ static int copy_part(struct backup *b, const char *name, char kind, struct err *
 		return err_set(e, ENOMEM, "out of memory");
 	b->parts = grown;
 	if ((size_t)snprintf(p.name, sizeof p.name, "%s", name) >= sizeof p.name)
-		return err_set(e, EBADMSG, "'%s' is no name of a part", name);
+		return err_set(e, EBADMSG, "'%s' is not a valid part name", name);
 	(void)snprintf(from, sizeof from, "%s+%c", name, kind);
 	fd = openat(b->storage_fd, from, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
@@ -142,8 +142,7 @@ static int copy_both(struct backup *b, struct err *e)
 		if (r < 0 && r != -ENOENT)
 			return e->no ? -e->no : err_set(e, -r, "copy within the pool");
 	}
-	return r == 0 ? 0
-		      : err_set(e, EAGAIN, "what is kept changes all the time, or is gone from the pool; try again");
+	return r == 0 ? 0 : err_set(e, EAGAIN, "the stored sandboxes and snapshots keep changing; try again");
 }
 
 /* --- files -------------------------------------------------------------------------------------------------- */
@@ -198,7 +197,7 @@ static int ask_for_memory(const char *path, struct err *e)
 	if (fd < 0)
 		return err_sys(e, "open '%s'", path);
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1)
-		return err_set(e, EINVAL, "'%s' is not a plain file", path);
+		return err_set(e, EINVAL, "'%s' is not a regular file", path);
 	if (ftruncate(fd, 0) < 0 || write(fd, "r", 1) != 1)
 		return err_sys(e, "write to '%s'", path);
 	return take_fd(&fd);
@@ -235,8 +234,8 @@ static int write_memories(const struct backup *b, struct err *e)
 static void tell_unwritten(const struct backup *b)
 {
 	for (size_t i = 0; i < b->n_unwritten; i++)
-		say("left out: what sandbox '%s' has in memory could not be written to disk ('atoll info %s' tells "
-		    "why); from this backup it can only boot from its disk",
+		say("the memory of sandbox '%s' could not be written to disk ('atoll info %s' shows why); from this "
+		    "backup it can only boot from its disk",
 		    b->unwritten[i].name, b->unwritten[i].name);
 }
 
@@ -253,7 +252,7 @@ static int copy_file(const struct backup *b, const char *from, const char *name,
 	if (in < 0 || fstat(in, &st) < 0)
 		return err_sys(e, "copy '%s/%s'", b->state, from);
 	if (!S_ISREG(st.st_mode))
-		return err_set(e, EBADMSG, "copy '%s/%s': it is no regular file", b->state, from);
+		return err_set(e, EBADMSG, "copy '%s/%s': not a regular file", b->state, from);
 	autoclose int out = openat(b->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 
 	if (out < 0)
@@ -316,7 +315,7 @@ static int write_manifest(const struct backup *b, struct err *e)
 	struct stat st;
 
 	if (!image || stat(image, &st) < 0)
-		return err_sys(e, "look at '%s'", image ? image : b->state);
+		return err_sys(e, "inspect '%s'", image ? image : b->state);
 	clock_rfc3339(clock_wall_ms(), now);
 	autofree char *text = str_fmt("format=%d\natoll=" ATOLL_VERSION "\nmade=%s\nschema=%d\npool_bytes=%llu\n",
 	    BACKUP_FORMAT, now, b->version, (unsigned long long)st.st_size);
@@ -341,7 +340,7 @@ static int write_all(struct backup *b, struct err *e)
 	    copy_file(b, "front/secrets.key", "secrets.key", false, e) < 0 || copy_dir(b, "tls", e) < 0 ||
 	    copy_audit(b, e) < 0 || write_manifest(b, e) < 0 || sign(b, e) < 0)
 		return -e->no;
-	return syncfs(b->dir_fd) < 0 ? err_sys(e, "write it to the disk") : 0;
+	return syncfs(b->dir_fd) < 0 ? err_sys(e, "sync to disk") : 0;
 }
 
 /* --- the running server ------------------------------------------------------------------------------------- */
@@ -356,12 +355,12 @@ int backup_join_warden(const char *run_dir, struct err *e)
 
 	if (n < 0)
 		return err_set(e, -n,
-		    "no running server found ('%s': %s). If it was started with --run, give the same --run here; "
-		    "if it is stopped, copy the state directory",
+		    "no running server found ('%s': %s). If it was started with --run, use the same --run here; if it "
+		    "is stopped, copy the state directory",
 		    file ? file : "", strerror(-n));
 	text[strcspn(text, "\n")] = '\0';
 	if (str_to_u64(str_of(text), INT32_MAX, &pid) < 0)
-		return err_set(e, EBADMSG, "'%s' has no pid", file);
+		return err_set(e, EBADMSG, "'%s' contains no pid", file);
 	(void)snprintf(ns, sizeof ns, "/proc/%llu/ns/mnt", (unsigned long long)pid);
 	autoclose int fd = open(ns, O_RDONLY | O_CLOEXEC);
 
@@ -408,7 +407,8 @@ static int open_places(struct backup *b, struct err *e)
 	autofree char *image = str_fmt("%s/pool.img", b->state);
 
 	if (!image || access(image, F_OK) < 0)
-		return err_set(e, ENOTSUP, "the server has no pool (no_pool is set): stop it and copy '%s'", b->state);
+		return err_set(e, ENOTSUP, "the server has no storage pool (no_pool is set): stop it and copy '%s'",
+		    b->state);
 	b->storage_fd = open(b->storage, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (b->storage_fd < 0)
 		return err_sys(e, "open '%s'", b->storage);
@@ -417,7 +417,7 @@ static int open_places(struct backup *b, struct err *e)
 	drop_stale(b);
 	if (mkdir(b->dir, 0700) < 0)
 		return errno == EEXIST
-		    ? err_set(e, EEXIST, "'%s' is there, of a backup that was cut short: remove it first", b->dir)
+		    ? err_set(e, EEXIST, "'%s' exists, left by an interrupted backup: remove it first", b->dir)
 		    : err_sys(e, "make '%s'", b->dir);
 	b->dir_fd = open(b->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return b->dir_fd < 0 ? err_sys(e, "open '%s'", b->dir) : 0;
@@ -448,7 +448,7 @@ static int backup(const char *state, const char *run_dir, const char *to)
 	if (!from || !storage || !dir)
 		return fail("out of memory");
 	if (access(at, F_OK) == 0)
-		return fail("'%s' is there already: give another name", at);
+		return fail("'%s' already exists: choose another name", at);
 	if (backup_join_warden(run, &e) == 0 && open_places(&b, &e) == 0 && write_all(&b, &e) == 0 &&
 	    rename(b.dir, at) < 0)
 		(void)err_sys(&e, "rename '%s'", b.dir);
@@ -461,8 +461,8 @@ static int backup(const char *state, const char *run_dir, const char *to)
 	if (e.no && b.dir_fd >= 0)
 		remove_half(&b);
 	if (!e.no)
-		(void)printf("%s: databases, keys, audit trail, %zu volumes, %zu disks and memories\n", at, volumes,
-		    n - volumes);
+		(void)printf("%s: databases, keys, audit trail, %zu volumes, %zu sandbox disks and memory images\n", at,
+		    volumes, n - volumes);
 	fd_close(b.dir_fd);
 	fd_close(b.storage_fd);
 	free(b.parts);
@@ -476,31 +476,32 @@ static int run(const struct verb *v, int argc, char **argv)
 	const struct opt opts[] = { { "state", 0, OPT_STR, &state }, { "run", 0, OPT_STR, &run_dir } };
 	int n,
 	    rc = verb_operands(v, opts, ARRAY_LEN(opts),
-		OPERANDS_ONE("where to? give a directory that is not there yet"), argc, argv, &n);
+		OPERANDS_ONE("missing operand: a directory that does not exist yet"), argc, argv, &n);
 
 	if (rc >= 0)
 		return rc;
 	if (geteuid() != 0)
-		return fail("'atoll backup' has to run as root, who alone can read the state of the server: use sudo");
+		return fail("'atoll backup' must run as root, which alone can read the server's state: use sudo");
 	return backup(state, run_dir, argv[0]);
 }
 
 const struct verb verb_backup = {
 	.name = "backup",
-	.summary = "Copy all that a running server must not lose into a directory",
+	.summary = "Back up the state of a running server to a directory",
 	.synopsis = "DIR [--state DIR] [--run DIR]",
-	.help = "      --state DIR  of the server (default: " STATE_DIR_DEFAULT ")\n"
-		"      --run DIR    likewise (default: as 'atoll serve' chooses it)\n\n"
-		"DIR must not be there yet. It gets the databases, keys and certificates, the audit trail and "
-		"notebooks, volumes, paused\n"
-		"sandboxes, snapshots and built templates, and SHA256SUMS, signed with export.key of the state "
-		"directory, which is not in it:\n"
-		"keep a copy of that key elsewhere, 'atoll restore' needs it. The rest holds secrets, too: keep it as "
-		"safe as the server. The server goes on meanwhile. Sandboxes\n"
-		"that run are not in it: pause or snapshot what must not be lost. The memory of one that was just "
-		"paused is written first; what cannot be\n"
-		"written is told. The templates that come with atoll are not in it, they\n"
-		"are built again where they are missing.\n",
+	.help = "      --state DIR  state directory of the server (default: " STATE_DIR_DEFAULT ")\n"
+		"      --run DIR    runtime directory of the server (default: as 'atoll serve' chooses it)\n"
+		"\n"
+		"DIR must not exist. The backup contains the databases, keys, certificates, the audit\n"
+		"trail, notebooks, volumes, paused sandboxes, snapshots and built templates. The file\n"
+		"SHA256SUMS is signed with export.key of the state directory. That key is not in the\n"
+		"backup, and 'atoll restore' needs it: store a copy of it elsewhere. The backup contains\n"
+		"secrets, so protect it like the server.\n"
+		"\n"
+		"The server keeps running. Running sandboxes are not included: pause or snapshot what\n"
+		"must not be lost. The memory of recently paused sandboxes is written to disk first;\n"
+		"failures are reported. Templates that come with atoll are not included; they are\n"
+		"rebuilt where they are missing.\n",
 	.run = run,
 	.operand = OPERAND_FILE,
 };

@@ -67,7 +67,7 @@ bool check_is_root(struct check_result *r)
 {
 	if (geteuid() == 0)
 		return true;
-	check_found(r, CHECK_WARN, "not checked: only root can");
+	check_found(r, CHECK_WARN, "not checked: requires root");
 	check_remedy(r, "sudo atoll doctor");
 	return false;
 }

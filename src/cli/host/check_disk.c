@@ -66,8 +66,8 @@ void check_overlay(const struct check_host *h, struct check_result *r)
 	}
 	check_found(r, CHECK_FAIL, "cannot be mounted: %s", strerrordesc_np(-rc));
 	check_remedy(r,
-	    rc == -ENODEV ? "modprobe overlay; if there is no such module, boot a distribution's kernel"
-			  : "run atoll on the machine itself, not in a container that may not mount");
+	    rc == -ENODEV ? "modprobe overlay; if the module is missing, boot a distribution kernel"
+			  : "run atoll on the host, not in a container without mount privileges");
 }
 
 /* --- idmapped mounts --- */
@@ -157,7 +157,7 @@ void check_idmap(const struct check_host *h, struct check_result *r)
 	if (rc == -EINVAL)
 		check_remedy(r, "put the template cache on ext4, xfs or btrfs: set ATOLL_CACHE to a directory there");
 	else
-		check_remedy(r, "run atoll on the machine itself, with all powers of root");
+		check_remedy(r, "run atoll on the host with full root privileges");
 }
 
 /* --- the pool --- */
@@ -186,13 +186,14 @@ void check_btrfs(const struct check_host *h, struct check_result *r)
 {
 	(void)h;
 	if (!kernel_has_fs("btrfs")) {
-		check_found(r, CHECK_WARN, "the kernel has no btrfs: sandboxes run, but without disk limits");
+		check_found(r, CHECK_WARN, "the kernel lacks btrfs: sandboxes run, but without disk limits");
 		check_remedy(r, "boot a kernel with btrfs (on Ubuntu: install linux-modules-extra-$(uname -r))");
 	} else if (!child_has_program("mkfs.btrfs")) {
-		check_found(r, CHECK_WARN, "mkfs.btrfs is missing: the pool of the sandboxes' disks cannot be made");
+		check_found(r, CHECK_WARN,
+		    "mkfs.btrfs is missing: the storage pool for sandbox disks cannot be created");
 		check_remedy(r, "apt-get install btrfs-progs");
 	} else {
-		check_found(r, CHECK_OK, "kernel and tools are there");
+		check_found(r, CHECK_OK, "kernel support and tools are available");
 	}
 }
 
@@ -201,7 +202,7 @@ void check_loop(const struct check_host *h, struct check_result *r)
 	(void)h;
 	if (access("/dev/loop-control", F_OK) < 0) {
 		check_found(r, CHECK_WARN, "/dev/loop-control is missing: sandboxes run, but without disk limits");
-		check_remedy(r, "modprobe loop; in a container, give it the loop devices");
+		check_remedy(r, "modprobe loop; in a container, pass the loop devices to it");
 	} else if (geteuid() == 0 && access("/dev/loop-control", R_OK | W_OK) < 0) {
 		check_found(r, CHECK_WARN, "/dev/loop-control cannot be used: %s", strerrordesc_np(errno));
 	} else {
@@ -217,7 +218,7 @@ static void check_space(const char *what, uint64_t need_mib, uint64_t want_mib, 
 	struct statvfs fs;
 
 	if (!dir || statvfs(dir, &fs) < 0) {
-		check_found(r, CHECK_WARN, "space of '%s' cannot be told: %s", what, strerrordesc_np(errno));
+		check_found(r, CHECK_WARN, "free space of '%s' is unknown: %s", what, strerrordesc_np(errno));
 		return;
 	}
 	uint64_t mib = (uint64_t)fs.f_bavail * fs.f_frsize / MIB;
@@ -226,7 +227,7 @@ static void check_space(const char *what, uint64_t need_mib, uint64_t want_mib, 
 	check_found(r, level, "'%s' has %llu.%llu GB free", what, (unsigned long long)(mib / 1024),
 	    (unsigned long long)(mib % 1024 * 10 / 1024));
 	if (level != CHECK_OK)
-		check_remedy(r, "make room, or choose a directory elsewhere: %llu GB are good to have",
+		check_remedy(r, "free some space or choose another directory: %llu GB are recommended",
 		    (unsigned long long)(want_mib / 1024));
 }
 
@@ -266,23 +267,23 @@ void check_promises(const struct check_host *h, struct check_result *r)
 	int rc = storage_most_mib(h, &storage);
 
 	if (none && strcmp(none, "true") == 0) {
-		check_found(r, CHECK_WARN, "there is no pool (no_pool): nothing limits what sandboxes write");
+		check_found(r, CHECK_WARN, "no storage pool (no_pool): disk writes of sandboxes are not limited");
 		check_remedy(r, "set no_pool = false");
 	} else if (rc < 0) {
-		check_found(r, CHECK_WARN, "how large the pool may become cannot be told: %s", strerrordesc_np(-rc));
+		check_found(r, CHECK_WARN, "the maximum size of the storage pool is unknown: %s", strerrordesc_np(-rc));
 	} else {
 		uint64_t full = storage / (each ? each : 1);
 		double gib = 1024;
 
 		check_found(r, n <= full ? CHECK_OK : CHECK_WARN,
-		    "the pool may take %.1f GB; %llu sandboxes (max_sandboxes) of %.1f GB (default_disk_mb) are "
+		    "the storage pool may use %.1f GB; %llu sandboxes (max_sandboxes) of %.1f GB (default_disk_mb) are "
 		    "promised %.1f GB%s",
 		    (double)storage / gib, (unsigned long long)n, (double)each / gib, (double)(n * each) / gib,
-		    n <= full ? "" : ": those that use most will get less");
+		    n <= full ? "" : ": the disk is overcommitted");
 		if (n > full)
 			check_remedy(r,
-			    "if each is to have all of its disk: max_sandboxes = %llu, a smaller default_disk_mb, "
-			    "or a larger pool_max_mb on a larger disk. Volumes and snapshots need room besides",
+			    "to guarantee every disk, set max_sandboxes = %llu, a smaller default_disk_mb, or a larger "
+			    "pool_max_mb on a larger disk. Volumes and snapshots need additional space",
 			    (unsigned long long)(full ? full : 1));
 	}
 }

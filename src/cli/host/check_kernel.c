@@ -29,15 +29,15 @@ void check_kernel(const struct check_host *h, struct check_result *r)
 
 	(void)h;
 	if (uname(&u) < 0 || sscanf(u.release, "%u.%u", &major, &minor) != 2) {
-		check_found(r, CHECK_WARN, "its version cannot be told");
+		check_found(r, CHECK_WARN, "the version is unknown");
 		return;
 	}
 	if (major < KERNEL_MAJOR || (major == KERNEL_MAJOR && minor < KERNEL_MINOR)) {
 		check_found(r, CHECK_FAIL, "Linux %s is older than %d.%d", u.release, KERNEL_MAJOR, KERNEL_MINOR);
 		check_remedy(r,
-		    "boot a newer kernel: Debian 12 or later has one, Ubuntu 22.04 as linux-generic-hwe-22.04");
+		    "boot a newer kernel: Debian 12 or later, or Ubuntu 22.04 with linux-generic-hwe-22.04");
 	} else if (strcmp(u.machine, "x86_64") != 0) {
-		check_found(r, CHECK_FAIL, "Linux %s on %s: only x86_64 is supported so far", u.release, u.machine);
+		check_found(r, CHECK_FAIL, "Linux %s on %s: only x86_64 is supported", u.release, u.machine);
 	} else {
 		check_found(r, CHECK_OK, "Linux %s on %s", u.release, u.machine);
 	}
@@ -102,13 +102,11 @@ void check_capabilities(const struct check_host *h, struct check_result *r)
 	if (lacks[0]) {
 		check_found(r, CHECK_FAIL, "root lacks%s", lacks);
 		check_remedy(r,
-		    "this looks like a container with reduced powers: run atoll on the machine itself, or give it "
-		    "these");
+		    "this looks like a container with reduced capabilities: run atoll on the host, or add these");
 	} else if (may_lack[0]) {
-		check_found(r, CHECK_OK, "all that are needed (without%s: limits that are set cannot be raised)",
-		    may_lack);
+		check_found(r, CHECK_OK, "all required ones (without%s: limits cannot be raised)", may_lack);
 	} else {
-		check_found(r, CHECK_OK, "all that are needed");
+		check_found(r, CHECK_OK, "all required ones");
 	}
 }
 
@@ -140,18 +138,19 @@ void check_userns(const struct check_host *h, struct check_result *r)
 
 	(void)h;
 	if (rc == 0) {
-		check_found(r, CHECK_OK, "user, mount, pid, net, ipc, uts and cgroup namespaces can be made");
+		check_found(r, CHECK_OK, "user, mount, pid, net, ipc, uts and cgroup namespaces can be created");
 		return;
 	}
-	check_found(r, CHECK_FAIL, "a user namespace with its own powers cannot be made: %s", strerrordesc_np(-rc));
+	check_found(r, CHECK_FAIL, "a user namespace with its own capabilities cannot be created: %s",
+	    strerrordesc_np(-rc));
 	if (sysctl_is("/proc/sys/user/max_user_namespaces", "0"))
-		check_remedy(r, "sysctl -w user.max_user_namespaces=10000, and keep it in /etc/sysctl.d");
+		check_remedy(r, "sysctl -w user.max_user_namespaces=10000, and persist it in /etc/sysctl.d");
 	else if (sysctl_is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"))
 		check_remedy(r,
-		    "AppArmor restricts them (Ubuntu): sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, "
-		    "and keep it in /etc/sysctl.d");
+		    "AppArmor restricts them (Ubuntu): sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, and "
+		    "persist it in /etc/sysctl.d");
 	else if (sysctl_is("/proc/sys/kernel/unprivileged_userns_clone", "0"))
-		check_remedy(r, "sysctl -w kernel.unprivileged_userns_clone=1, and keep it in /etc/sysctl.d");
+		check_remedy(r, "sysctl -w kernel.unprivileged_userns_clone=1, and persist it in /etc/sysctl.d");
 	else
 		check_remedy(r, "the kernel may lack CONFIG_USER_NS, or a container or security module forbids them");
 }
@@ -162,10 +161,11 @@ void check_seccomp(const struct check_host *h, struct check_result *r)
 
 	(void)h;
 	if (file_read(AT_FDCWD, "/proc/sys/kernel/seccomp/actions_avail", text, sizeof(text)) < 0) {
-		check_found(r, CHECK_FAIL, "the kernel has no seccomp filters");
-		check_remedy(r, "boot a kernel with CONFIG_SECCOMP_FILTER, as every distribution's is");
+		check_found(r, CHECK_FAIL, "the kernel lacks seccomp filters");
+		check_remedy(r, "boot a kernel with CONFIG_SECCOMP_FILTER, such as a distribution kernel");
 	} else if (!strstr(text, "errno") || !strstr(text, "kill_process")) {
-		check_found(r, CHECK_FAIL, "seccomp lacks needed actions (has: %.*s)", (int)strcspn(text, "\n"), text);
+		check_found(r, CHECK_FAIL, "seccomp lacks required actions (available: %.*s)", (int)strcspn(text, "\n"),
+		    text);
 	} else {
 		check_found(r, CHECK_OK, "filters are available");
 	}
@@ -223,10 +223,10 @@ static void check_cgroup_v2(struct check_result *r)
 	if (lacks[0]) {
 		check_found(r, CHECK_FAIL, "version 2, but without the controllers%s", lacks);
 		check_remedy(r,
-		    "remove 'cgroup_disable=' from the kernel's command line; in a container, delegate them");
+		    "remove 'cgroup_disable=' from the kernel command line; in a container, delegate the controllers");
 	} else if (access("/sys/fs/cgroup", W_OK) < 0 && geteuid() == 0) {
 		check_found(r, CHECK_FAIL, "version 2, but /sys/fs/cgroup is read-only");
-		check_remedy(r, "mount -o remount,rw /sys/fs/cgroup (a container has to be given that)");
+		check_remedy(r, "mount -o remount,rw /sys/fs/cgroup (a container needs permission for that)");
 	} else {
 		check_found(r, CHECK_OK, "version 2 (%s)", text);
 	}
@@ -249,15 +249,15 @@ void check_view(const struct check_host *h, struct check_result *r)
 	missing_controllers(has, needed, lacks, sizeof(lacks));
 	if (!fuse) {
 		check_found(r, CHECK_WARN,
-		    "/dev/fuse is missing: programs in a sandbox see the memory and the processors of the host");
-		check_remedy(r, "modprobe fuse (a container has to be given /dev/fuse)");
+		    "/dev/fuse is missing: programs in a sandbox see the host's memory and processors");
+		check_remedy(r, "modprobe fuse (in a container, pass /dev/fuse to it)");
 	} else if (lacks[0]) {
 		check_found(r, CHECK_WARN,
-		    "the cpuset controller is missing: nproc in a sandbox counts the processors of the host");
+		    "the cpuset controller is missing: nproc in a sandbox counts the host's processors");
 		check_remedy(r,
 		    "boot without 'cgroup_disable=cpuset'; on version 1, mount it; in a container, delegate it");
 	} else {
-		check_found(r, CHECK_OK, "sandboxes see their own memory and processors");
+		check_found(r, CHECK_OK, "sandboxes see their own memory and processor limits");
 	}
 }
 
@@ -276,17 +276,16 @@ void check_cgroup(const struct check_host *h, struct check_result *r)
 	v1_controllers(has, sizeof(has), &writable);
 	missing_controllers(has, needed, lacks, sizeof(lacks));
 	if (has[0] == '\0') {
-		check_found(r, CHECK_FAIL, "no control groups are mounted below /sys/fs/cgroup");
+		check_found(r, CHECK_FAIL, "no control groups are mounted under /sys/fs/cgroup");
 		check_remedy(r, "mount -t cgroup2 none /sys/fs/cgroup");
 	} else if (lacks[0]) {
 		check_found(r, CHECK_FAIL, "version 1, but without the controllers%s", lacks);
 		check_remedy(r,
-		    "boot with systemd.unified_cgroup_hierarchy=1 to use version 2, or mount what is missing");
+		    "boot with systemd.unified_cgroup_hierarchy=1 to use version 2, or mount the missing controllers");
 	} else if (!writable && geteuid() == 0) {
 		check_found(r, CHECK_FAIL, "version 1, but mounted read-only");
-		check_remedy(r, "remount them read-write (a container has to be given that)");
+		check_remedy(r, "remount them read-write (a container needs permission for that)");
 	} else {
-		check_found(r, CHECK_OK,
-		    "version 1, with all needed controllers (version 2 is better supported by Linux)");
+		check_found(r, CHECK_OK, "version 1, with all required controllers (version 2 is recommended)");
 	}
 }

@@ -70,13 +70,13 @@ void check_nftables(const struct check_host *h, struct check_result *r)
 		return;
 	int rc = child_probe(probe_nftables, NULL);
 	if (rc == 0) {
-		check_found(r, CHECK_OK, "the kernel has it");
+		check_found(r, CHECK_OK, "supported by the kernel");
 		return;
 	}
 	check_found(r, CHECK_FAIL, "cannot be used: %s", strerrordesc_np(-rc));
 	check_remedy(r,
-	    rc == -EPERM ? "run atoll on the machine itself, with all powers of root"
-			 : "modprobe nf_tables; if there is no such module, boot a distribution's kernel");
+	    rc == -EPERM ? "run atoll on the host with full root privileges"
+			 : "modprobe nf_tables; if the module is missing, boot a distribution kernel");
 }
 
 static void put_attr(struct nl_msg *m, unsigned short type, const char *text)
@@ -116,13 +116,13 @@ void check_veth(const struct check_host *h, struct check_result *r)
 		return;
 	int rc = child_probe(probe_veth, NULL);
 	if (rc == 0) {
-		check_found(r, CHECK_OK, "a pair can be made");
+		check_found(r, CHECK_OK, "a pair can be created");
 		return;
 	}
-	check_found(r, CHECK_FAIL, "a pair cannot be made: %s", strerrordesc_np(-rc));
+	check_found(r, CHECK_FAIL, "a pair cannot be created: %s", strerrordesc_np(-rc));
 	check_remedy(r,
-	    rc == -EOPNOTSUPP ? "modprobe veth; if there is no such module, boot a distribution's kernel"
-			      : "run atoll on the machine itself, with all powers of root");
+	    rc == -EOPNOTSUPP ? "modprobe veth; if the module is missing, boot a distribution kernel"
+			      : "run atoll on the host with full root privileges");
 }
 
 /* --- forwarding --- */
@@ -182,12 +182,11 @@ void check_forward_policy(const struct check_host *h, struct check_result *r)
 		return;
 	}
 	check_found(r, CHECK_WARN,
-	    "chain '%s' drops forwarded packets (Docker and firewalls do that): sandboxes may have no "
-	    "network",
+	    "chain '%s' drops forwarded packets, as Docker and firewalls configure: sandboxes may have no network",
 	    chain);
 	check_remedy(r,
-	    "let links named at* pass; with Docker: iptables -I DOCKER-USER -i at+ -j ACCEPT; "
-	    "iptables -I DOCKER-USER -o at+ -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT");
+	    "accept traffic of interfaces named at*; with Docker: iptables -I DOCKER-USER -i at+ -j ACCEPT; iptables "
+	    "-I DOCKER-USER -o at+ -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT");
 }
 
 /* --- names and addresses --- */
@@ -210,8 +209,8 @@ void check_resolver(const struct check_host *h, struct check_result *r)
 	if (f)
 		(void)fclose(f);
 	if (n == 0) {
-		check_found(r, CHECK_WARN, "/etc/resolv.conf names no nameserver: sandboxes cannot resolve names");
-		check_remedy(r, "configure one, so that the host itself can resolve names");
+		check_found(r, CHECK_WARN, "/etc/resolv.conf lists no nameserver: sandboxes cannot resolve names");
+		check_remedy(r, "configure a nameserver for the host");
 	} else {
 		check_found(r, CHECK_OK, "%u nameserver%s, the first is %s", n, n == 1 ? "" : "s", first);
 	}
@@ -250,9 +249,9 @@ void check_listen(const struct check_host *h, struct check_result *r)
 	}
 	int no = errno;
 	if (no == EADDRINUSE && server_answers(h->listen)) {
-		check_found(r, CHECK_OK, "a server answers on %s", h->listen);
+		check_found(r, CHECK_OK, "a server is running on %s", h->listen);
 		return;
 	}
 	check_found(r, CHECK_FAIL, "%s cannot be used: %s", h->listen, strerrordesc_np(no));
-	check_remedy(r, "choose another: atoll serve --listen ADDRESS:PORT");
+	check_remedy(r, "choose another address: atoll serve --listen ADDRESS:PORT");
 }

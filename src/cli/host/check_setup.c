@@ -40,24 +40,23 @@ void check_start(const struct check_host *h, struct check_result *r)
 		return;
 	if (child_probe(probe_core, NULL) < 0) {
 		check_found(r, CHECK_FAIL,
-		    "the hard limit of core files is 0 and cannot be raised, and kernel.core_pattern names a program, "
-		    "which "
-		    "would get every crash in a sandbox");
+		    "the hard limit for core files is 0 and cannot be raised, and kernel.core_pattern names a program, "
+		    "which would receive every core dump of a sandbox");
 		check_remedy(r,
-		    "start with 'ulimit -Hc' of 1 or more (sudo: Defaults rlimit_core=default, systemd: LimitCORE=1, "
-		    "Docker: --ulimit "
-		    "core=1), or give CAP_SYS_RESOURCE, or set kernel.core_pattern to 'core'");
+		    "start the server with 'ulimit -Hc' of 1 or more (sudo: Defaults rlimit_core=default, systemd: "
+		    "LimitCORE=1, Docker: --ulimit core=1), or give CAP_SYS_RESOURCE, or set kernel.core_pattern to "
+		    "'core'");
 	} else if (inherited_no_new_privs()) {
 		check_found(r, CHECK_WARN,
-		    "no_new_privs is set: a server started from here has sandboxes in which sudo does not work");
+		    "no_new_privs is set: sudo will not work in sandboxes of a server started from here");
 		check_remedy(r,
 		    "systemd: NoNewPrivileges=no; Docker: without no-new-privileges; setpriv: without --no-new-privs");
 	} else {
 		bool zero = getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_max == 0;
 
 		check_found(r, CHECK_OK,
-		    "limits, files, signals and environment are set to the same whoever starts the server%s",
-		    zero ? "; the hard limit of core files is 0 here, which is no hindrance" : "");
+		    "limits, files, signals and environment do not depend on who starts the server%s",
+		    zero ? "; the hard limit for core files is 0 here, which does no harm" : "");
 	}
 }
 
@@ -92,7 +91,7 @@ static void programs_found(struct check_result *r)
 	for (size_t i = 0; i < N_PROGRAMS && n < sizeof names; i++)
 		n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "",
 		    program_name((enum program)i));
-	check_found(r, CHECK_OK, "%s and the recipes of templates are there", names);
+	check_found(r, CHECK_OK, "%s and the template recipes are installed", names);
 }
 
 void check_programs(const struct check_host *h, struct check_result *r)
@@ -130,7 +129,7 @@ void check_mmdebstrap(const struct check_host *h, struct check_result *r)
 	}
 	bool built = geteuid() == 0 && find_built(h, TEMPLATE, key, &e) == 1;
 	check_found(r, built ? CHECK_WARN : CHECK_FAIL, "missing: %s",
-	    built ? "the template is built, but could not be rebuilt" : "the template cannot be built");
+	    built ? "the template is built, but cannot be rebuilt" : "the template cannot be built");
 	check_remedy(r, "apt-get install mmdebstrap");
 }
 
@@ -171,12 +170,12 @@ void check_template(const struct check_host *h, struct check_result *r)
 	}
 	if (rc == 0) {
 		check_found(r, CHECK_OK,
-		    "'" TEMPLATE "' is not built yet; the first 'atoll serve' does it in a few minutes");
+		    "'" TEMPLATE "' is not built yet; the first 'atoll serve' builds it in a few minutes");
 		return;
 	}
 	int64_t days = template_age_days(h->cache, key);
 	if (days > OLD_DAYS) {
-		check_found(r, CHECK_WARN, "'" TEMPLATE "' is %lld days old and lacks the security updates since",
+		check_found(r, CHECK_WARN, "'" TEMPLATE "' is %lld days old and lacks later security updates",
 		    (long long)days);
 		check_remedy(r, "stop the server, rm -rf '%s/templates/%s', start it again", h->cache, key);
 	} else {
@@ -200,7 +199,8 @@ void check_criu(const struct check_host *h, struct check_result *r)
 	} else if (rc < 0) {
 		check_found(r, CHECK_WARN, "%s", e.text);
 	} else {
-		check_found(r, CHECK_WARN, "not there: what paused sandboxes have in memory would not be kept on disk");
+		check_found(r, CHECK_WARN,
+		    "not installed: the memory of paused sandboxes would not be written to disk");
 		check_remedy(r,
 		    "start the server where Debian's mirror can be reached, which fetches it; or run "
 		    "'templates/build " TOOLS "'");

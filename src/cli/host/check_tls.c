@@ -48,7 +48,7 @@ void check_certificate(const struct check_host *h, struct check_result *r)
 		return;
 	domain = domain_of(h);
 	if (!domain) {
-		check_found(r, CHECK_OK, "none yet: the server makes one for '%s' when it starts (local_tls)",
+		check_found(r, CHECK_OK, "none yet: the server creates one for '%s' when it starts (local_tls)",
 		    TLS_DOMAIN_DEFAULT);
 		return;
 	}
@@ -60,10 +60,11 @@ void check_certificate(const struct check_host *h, struct check_result *r)
 	long long days = (info.not_after - (int64_t)(clock_wall_ms() / 1000)) / (24 * 3600);
 
 	check_found(r, days < SOON_DAYS ? CHECK_WARN : CHECK_OK,
-	    days < 0 ? "for '%s': ended %lld days ago" : "for '%s': good for %lld days", domain,
+	    days < 0 ? "for '%s': expired %lld days ago" : "for '%s': valid for %lld days", domain,
 	    days < 0 ? -days : days);
 	if (days < SOON_DAYS)
-		check_remedy(r, "atoll tls init, then tell the server: systemctl reload atoll, or SIGHUP to atolld");
+		check_remedy(r,
+		    "atoll tls init, then reload the server: systemctl reload atoll, or send SIGHUP to atolld");
 }
 
 void check_names(const struct check_host *h, struct check_result *r)
@@ -84,15 +85,15 @@ void check_names(const struct check_host *h, struct check_result *r)
 	int no = name ? getaddrinfo(name, NULL, &(struct addrinfo) { .ai_socktype = SOCK_STREAM }, &found) : EAI_MEMORY;
 
 	if (no == 0) {
-		check_found(r, CHECK_OK, "names below '%s' can be resolved from here", domain);
+		check_found(r, CHECK_OK, "names under '%s' resolve on this machine", domain);
 		freeaddrinfo(found);
 		return;
 	}
-	check_found(r, CHECK_WARN, "names below '%s' cannot be resolved from here: %s", domain, gai_strerror(no));
+	check_found(r, CHECK_WARN, "names under '%s' do not resolve on this machine: %s", domain, gai_strerror(no));
 	size_t n = strlen(domain), l = strlen(".localhost");
 
 	if (n > l && strcmp(domain + n - l, ".localhost") == 0)
-		check_remedy(r, "apt-get install libnss-myhostname, which knows names below localhost");
+		check_remedy(r, "apt-get install libnss-myhostname, which resolves names under localhost");
 	else
-		check_remedy(r, "a wildcard record in your DNS: *.%s to this machine's address", domain);
+		check_remedy(r, "add a wildcard DNS record: *.%s to this machine's address", domain);
 }

@@ -46,7 +46,7 @@ void check_kernel_bugs(const struct check_host *h, struct check_result *r)
 
 	(void)h;
 	if (uname(&u) < 0 || !kernel_version_parse(u.release, u.version, &v)) {
-		check_found(r, CHECK_WARN, "not checked: the kernel's version cannot be told");
+		check_found(r, CHECK_WARN, "not checked: the kernel version is unknown");
 		return;
 	}
 	for (size_t i = 0; i < n_kernel_bugs; i++) {
@@ -60,16 +60,16 @@ void check_kernel_bugs(const struct check_host *h, struct check_result *r)
 	}
 	if (worst) {
 		check_found(r, v.exact ? CHECK_FAIL : CHECK_WARN, "a sandbox can reach %s%s%s%s", open,
-		    v.exact ? "" : " unless your distribution has fixed it", closed[0] ? "; out of its reach: " : "",
+		    v.exact ? "" : " unless your distribution has patched it", closed[0] ? "; not reachable: " : "",
 		    closed);
 		check_remedy(r, "update the kernel and restart the machine (%s: %s; %s)", worst->cve, worst->what,
 		    worst->why);
 	} else if (closed[0]) {
-		check_found(r, CHECK_WARN, "out of a sandbox's reach, but known: %s%s", closed,
-		    v.exact ? "" : " (unless your distribution has fixed them)");
+		check_found(r, CHECK_WARN, "known, but not reachable from a sandbox: %s%s", closed,
+		    v.exact ? "" : " (unless your distribution has patched them)");
 		check_remedy(r, "update the kernel and restart the machine");
 	} else {
-		check_found(r, CHECK_OK, "none of the %zu on our list; keep the kernel up to date all the same",
+		check_found(r, CHECK_OK, "none of the %zu on atoll's list; keep the kernel up to date anyway",
 		    n_kernel_bugs);
 	}
 }
@@ -93,14 +93,14 @@ void check_processor(const struct check_host *h, struct check_result *r)
 	if (d)
 		(void)closedir(d);
 	if (!n) {
-		check_found(r, CHECK_WARN, "not checked: %s is not there", dir_path);
+		check_found(r, CHECK_WARN, "not checked: %s does not exist", dir_path);
 	} else if (open[0]) {
-		check_found(r, CHECK_WARN, "the kernel calls it vulnerable: %s", open);
+		check_found(r, CHECK_WARN, "the kernel reports vulnerable: %s", open);
 		check_remedy(r,
-		    "install the processor's microcode (of a virtual machine: on its host) and do not "
-		    "start with mitigations=off");
+		    "install the processor's microcode (for a virtual machine, on its host) and do not boot with "
+		    "mitigations=off");
 	} else {
-		check_found(r, CHECK_OK, "the kernel has an answer to all %u weaknesses it knows of processors", n);
+		check_found(r, CHECK_OK, "the kernel mitigates all %u processor vulnerabilities it knows", n);
 	}
 }
 
@@ -115,10 +115,10 @@ void check_landlock(const struct check_host *h, struct check_result *r)
 		check_found(r, CHECK_OK, "version %d: front, resolver and audit reader are confined by it", abi);
 		return;
 	}
-	check_found(r, CHECK_WARN, "not there: the daemons without power have their system call filter alone");
+	check_found(r, CHECK_WARN, "not available: unprivileged daemons are confined only by their system call filter");
 	check_remedy(r,
-	    "boot with lsm=landlock,... (the kernel's own list is in /sys/kernel/security/lsm), or a "
-	    "distribution's kernel");
+	    "boot with lsm=landlock,... (the current list is in /sys/kernel/security/lsm), or boot a distribution "
+	    "kernel");
 }
 
 void check_core_scheduling(const struct check_host *h, struct check_result *r)
@@ -130,13 +130,13 @@ void check_core_scheduling(const struct check_host *h, struct check_result *r)
 
 	(void)h;
 	if (!threads) {
-		check_found(r, CHECK_OK, "not needed: one thread per core, as far as this machine can tell");
+		check_found(r, CHECK_OK, "not needed: this machine reports one thread per core");
 	} else if (there) {
-		check_found(r, CHECK_OK, "the kernel has it: no core for two sandboxes at a time");
+		check_found(r, CHECK_OK, "supported by the kernel: two sandboxes never share a core");
 	} else {
 		check_found(r, CHECK_WARN,
-		    "the kernel lacks it, and cores run two threads: sandboxes may spy on each "
-		    "other through the processor");
+		    "the kernel lacks it and cores run two threads: sandboxes may spy on each other through the "
+		    "processor");
 		check_remedy(r, "boot a kernel with CONFIG_SCHED_CORE, or with nosmt");
 	}
 }
@@ -164,22 +164,22 @@ void check_audit(const struct check_host *h, struct check_result *r)
 	int rc = child_probe(probe_audit, NULL);
 	if (rc == 0 && file_read(AT_FDCWD, "/proc/sys/kernel/seccomp/actions_logged", text, sizeof(text)) > 0 &&
 	    strstr(text, "errno")) {
-		check_found(r, CHECK_OK, "can be listened to: 'atoll explain' tells of refused system calls");
+		check_found(r, CHECK_OK, "available: 'atoll explain' shows refused system calls");
 		return;
 	}
 	check_found(r, CHECK_WARN, "refused system calls cannot be explained: %s",
 	    rc == 0             ? "kernel.seccomp.actions_logged lacks errno"
-		: rc == -ENONET ? "this is not the host's own network namespace"
+		: rc == -ENONET ? "this is not the host's network namespace"
 				: strerrordesc_np(-rc));
 	if (rc == -EPERM || rc == -ENONET)
 		check_remedy(r,
-		    "run atoll on the machine itself, not in a container: it takes CAP_AUDIT_READ, and the host's own "
-		    "network namespace");
+		    "run atoll on the host, not in a container: it requires CAP_AUDIT_READ and the host's network "
+		    "namespace");
 	else
 		check_remedy(r,
 		    rc == 0 ? "sysctl -w kernel.seccomp.actions_logged=\"kill_process kill_thread trap "
 			      "errno user_notif trace log\""
-			    : "boot a kernel with CONFIG_AUDIT, and without audit=0");
+			    : "boot a kernel with CONFIG_AUDIT, without audit=0");
 }
 
 void check_quota(const struct check_host *h, struct check_result *r)
@@ -190,7 +190,7 @@ void check_quota(const struct check_host *h, struct check_result *r)
 	else if (access("/sys/fs/btrfs/features", F_OK) == 0)
 		check_found(r, CHECK_OK, "btrfs has quota groups, but not simple quotas (Linux 6.7): writes cost more");
 	else
-		check_found(r, CHECK_WARN, "btrfs is not loaded: whether it has quotas shows when it is");
+		check_found(r, CHECK_WARN, "btrfs is not loaded: its quotas cannot be checked");
 }
 
 /* --- limits ------------------------------------------------------------------------------------------------------- */
@@ -236,10 +236,10 @@ void check_limits(const struct check_host *h, struct check_result *r)
 	}
 	if (!low[0]) {
 		check_found(r, CHECK_OK,
-		    "processes, open files, namespaces, terminals and tracked connections are "
-		    "enough for hundreds of sandboxes");
+		    "processes, open files, namespaces, terminals and tracked connections suffice for hundreds of "
+		    "sandboxes");
 		return;
 	}
-	check_found(r, CHECK_WARN, "low for hundreds of sandboxes, in brackets what is good to have: %s", low);
-	check_remedy(r, "raise them in /etc/sysctl.d, open files by LimitNOFILE= of the service");
+	check_found(r, CHECK_WARN, "low for hundreds of sandboxes (recommended values in brackets): %s", low);
+	check_remedy(r, "raise them in /etc/sysctl.d; raise open files with LimitNOFILE= in the service unit");
 }

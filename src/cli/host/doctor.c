@@ -59,8 +59,7 @@ static int examine(const struct check_host *h, bool json)
 			(void)putchar('\n');
 		json_decref(o);
 	} else {
-		(void)printf("%u ok, %u to look at, %u missing\n", count[CHECK_OK], count[CHECK_WARN],
-		    count[CHECK_FAIL]);
+		(void)printf("%u ok, %u warnings, %u failed\n", count[CHECK_OK], count[CHECK_WARN], count[CHECK_FAIL]);
 	}
 	json_decref(all);
 	return count[CHECK_FAIL] ? EXIT_FAILURE : 0;
@@ -95,15 +94,16 @@ static int run(const struct verb *v, int argc, char **argv)
 
 const struct verb verb_doctor = {
 	.name = "doctor",
-	.summary = "Tell what this host has and lacks, with the remedy",
+	.summary = "Check this host and suggest fixes",
 	.synopsis = "[--json] [--state DIR] [--listen ADDRESS:PORT] [--config FILE]",
-	.help = "      --json                 for programs\n"
-		"      --state DIR            state directory to look at (default: " STATE_DIR_DEFAULT ")\n"
-		"      --listen ADDRESS:PORT  address to look at (default: " LISTEN_DEFAULT ")\n"
-		"      --config FILE          settings to look at, see atoll.conf(5)\n"
-		"                             (default: " CONFIG_DEFAULT ", if it is there)\n\n"
-		"Nothing is changed. Some checks need root. The exit status is 1 if something is missing without which "
-		"the\n"
-		"server does not work, or if a sandbox can reach a known hole of the kernel.\n",
+	.help = "      --json                 print the results as JSON\n"
+		"      --state DIR            state directory to check (default: " STATE_DIR_DEFAULT ")\n"
+		"      --listen ADDRESS:PORT  address to check (default: " LISTEN_DEFAULT ")\n"
+		"      --config FILE          configuration to check, see atoll.conf(5)\n"
+		"                             (default: " CONFIG_DEFAULT ", if it exists)\n"
+		"\n"
+		"Changes nothing. Some checks require root. The exit status is 1 if something that the\n"
+		"server requires is missing, or if a known kernel vulnerability is reachable from a\n"
+		"sandbox.\n",
 	.run = run,
 };

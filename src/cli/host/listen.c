@@ -16,7 +16,7 @@ int listen_parse(const char *text, struct listen_addr *ret, struct err *e)
 
 	*ret = (struct listen_addr) { .len = 0 };
 	if (!colon || str_to_u64(str_of(colon + 1), 65535, &port) < 0)
-		return err_set(e, EINVAL, "'%s' is not ADDRESS:PORT", text);
+		return err_set(e, EINVAL, "'%s' is not of the form ADDRESS:PORT", text);
 	struct str addr = { text, (size_t)(colon - text) };
 	bool six = addr.n > 2 && addr.p[0] == '[' && addr.p[addr.n - 1] == ']';
 	if (six) {
@@ -37,6 +37,6 @@ int listen_parse(const char *text, struct listen_addr *ret, struct err *e)
 		ret->len = sizeof(*in4);
 		return 0;
 	}
-	return err_set(e, EINVAL, "'%s' has no numeric address before its port (as in 127.0.0.1:8080 or [::1]:8080)",
+	return err_set(e, EINVAL, "'%s' has no numeric address before the port (such as 127.0.0.1:8080 or [::1]:8080)",
 	    text);
 }

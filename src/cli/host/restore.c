@@ -62,12 +62,12 @@ static int read_manifest(struct restore *r, struct err *e)
 	int n = file_read(r->from_fd, "manifest", text, sizeof text);
 
 	if (n < 0)
-		return err_set(e, -n, "'%s' is no backup: it has no manifest", r->from);
+		return err_set(e, -n, "'%s' is not a backup: it has no manifest", r->from);
 	if (manifest_number(text, "format", &format, e) < 0)
 		return -e->no;
 	if (format != BACKUP_FORMAT)
 		return err_set(e, EPROTO,
-		    "the backup has format %llu, this program knows %d: it was made by a newer atoll",
+		    "the backup has format %llu and this program supports %d: it was made by a newer atoll",
 		    (unsigned long long)format, BACKUP_FORMAT);
 	return manifest_number(text, "pool_bytes", &r->storage_bytes, e);
 }
@@ -172,7 +172,7 @@ static int make_storage(struct restore *r, struct err *e)
 		return err_set(e, no, "reserve %llu MiB for '%s': %s", (unsigned long long)(r->storage_bytes >> 20),
 		    image, strerror(no));
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 || mkdir(r->at, 0700) < 0)
-		return err_sys(e, "make a place for the pool");
+		return err_sys(e, "create the storage pool's directory");
 	if (run_tool((const char *[]) { "mkfs.btrfs", "-q", "-f", "-K", "-m", "single", "-L", "atoll", image, NULL },
 		e) < 0 ||
 	    run_tool((const char *[]) { "mount", "-t", "btrfs", "-o", "loop,nodiscard,noatime", image, r->at, NULL },
@@ -192,7 +192,7 @@ static int receive_stream(const struct restore *r, int in, struct err *e)
 
 	(void)snprintf(file, sizeof file, "/proc/self/fd/%d", in);
 	if (fd_cloexec(in, false) < 0)
-		return err_sys(e, "pass a stream on");
+		return err_sys(e, "forward a stream");
 	return run_tool((const char *[]) { "btrfs", "receive", "-q", "-C", "-f", file, r->at, NULL }, e);
 }
 
@@ -203,7 +203,7 @@ static int receive(struct restore *r, const char *name, char kind, uint64_t byte
 	autoclose int in = -1, fd = -1, own = -1;
 
 	if (!file || strlen(name) >= NAME_SIZE || strchr(name, '/'))
-		return err_set(e, EBADMSG, "'%s' is no name of a part", name);
+		return err_set(e, EBADMSG, "'%s' is not a valid part name", name);
 	int had = sums_copy(r->from_fd, &r->sums, file, r->dir, &in, e);
 
 	if (had == -ENOENT && !e->no)
@@ -264,7 +264,7 @@ static int find_user(struct restore *r, const char *user, struct err *e)
 	const struct passwd *pw = getpwnam(user);
 
 	if (!pw)
-		return err_set(e, ENOENT, "there is no user '%s': run scripts/setup of atoll first, or give --user",
+		return err_set(e, ENOENT, "user '%s' does not exist: run atoll's scripts/setup first, or use --user",
 		    user);
 	r->uid = pw->pw_uid;
 	r->gid = pw->pw_gid;
@@ -329,7 +329,7 @@ static int restore(const char *from, const char *state, const char *user, const 
 	if (!source || !at)
 		return fail("out of memory");
 	if (!is_empty(to))
-		return fail("'%s' is not empty: a backup is never restored over anything", to);
+		return fail("'%s' is not empty: a backup is restored only to an empty directory", to);
 	r.from_fd = open(r.from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (r.from_fd < 0)
 		(void)err_sys(&e, "open '%s'", r.from);
@@ -341,10 +341,10 @@ static int restore(const char *from, const char *state, const char *user, const 
 	fd_close(r.storage_fd);
 	sums_done(&r.sums);
 	if (!e.no)
-		(void)printf("%s: %zu volumes, disks and memories; 'atoll serve --state %s' goes on with it\n", to,
+		(void)printf("%s: %zu volumes, disks and memory images; start it with 'atoll serve --state %s'\n", to,
 		    r.n_parts, to);
 	else if (access(r.dir, F_OK) == 0)
-		say("what was begun is in '%s', and can be removed", r.dir);
+		say("the incomplete state in '%s' can be deleted", r.dir);
 	return e.no ? fail("%s", e.text) : 0;
 }
 
@@ -356,33 +356,35 @@ static int run(const struct verb *v, int argc, char **argv)
 		{ "key-file", 0, OPT_STR, &key_file }, { "unsigned", 0, OPT_FLAG, &is_unsigned } };
 	int n,
 	    rc = verb_operands(v, opts, ARRAY_LEN(opts),
-		OPERANDS_ONE("from where? give a directory that 'atoll backup' has made"), argc, argv, &n);
+		OPERANDS_ONE("missing operand: a directory written by 'atoll backup'"), argc, argv, &n);
 
 	if (rc >= 0)
 		return rc;
 	if (geteuid() != 0)
-		return fail("'atoll restore' has to run as root: use sudo");
+		return fail("'atoll restore' must run as root: use sudo");
 	if (!key_file == !is_unsigned)
 		return usage_error(v,
-		    "give --key-file FILE, the " BACKUP_KEY " of the server that made the backup, "
-		    "or --unsigned to skip the check of its signature");
+		    "--key-file FILE is required: the " BACKUP_KEY
+		    " of the server that made the backup; or use --unsigned to skip the signature check");
 	return restore(argv[0], state, user, key_file);
 }
 
 const struct verb verb_restore = {
 	.name = "restore",
-	.summary = "Make a state directory from a backup",
+	.summary = "Create a state directory from a backup",
 	.synopsis = "DIR --key-file FILE | --unsigned [--state DIR] [--user NAME]",
-	.help = "      --key-file FILE  " BACKUP_KEY
-		" of the server that made it, which the backup does not have; the new state gets it\n"
-		"      --unsigned       do not check the signature, for a backup of an older atoll or one whose key is "
-		"lost. Use it only\n"
-		"                       if nobody else could write to the backup: root restores whatever it contains\n"
-		"      --state DIR      to make; it must be empty or not there (default: " STATE_DIR_DEFAULT ")\n"
-		"      --user NAME      whom the front runs as (default: atoll)\n\n"
-		"The signature and the sums of all files are checked before anything is written. Sandboxes that ran "
-		"when the backup was made are told as\n"
-		"ended; paused ones can be resumed if their template is there.\n",
+	.help = "      --key-file FILE  " BACKUP_KEY " of the server that made the backup, which the backup does not\n"
+		"                       contain; it is copied to the new state directory\n"
+		"      --unsigned       do not check the signature: for a backup of an older atoll, or if the\n"
+		"                       key is lost. Use it only if nobody else could write to the backup,\n"
+		"                       because root restores whatever it contains\n"
+		"      --state DIR      state directory to create; must be empty or absent\n"
+		"                       (default: " STATE_DIR_DEFAULT ")\n"
+		"      --user NAME      user that the front runs as (default: atoll)\n"
+		"\n"
+		"The signature and all checksums are verified before anything is written. Sandboxes that\n"
+		"were running during the backup are reported as ended. Paused ones can be resumed if\n"
+		"their template exists.\n",
 	.run = run,
 	.operand = OPERAND_FILE,
 };

@@ -228,7 +228,7 @@ static int run_against(struct selftest *t, const struct settings_opts *conn, boo
 
 	rc = json ? print_json(t) : print_text(t);
 	if (ran < 0)
-		rc = fail("the test did not come to its end: %s", e.text);
+		rc = fail("the test did not finish: %s", e.text);
 	if (t->counts[BROKEN] || t->counts[UNCLEAR])
 		rc = EXIT_FAILURE;
 	return signals_leave(rc);
@@ -265,19 +265,19 @@ static int run(const struct verb *v, int argc, char **argv)
 
 const struct verb verb_selftest = {
 	.name = "selftest",
-	.summary = "Try to break out of this server's sandboxes, and print how the walls stood",
+	.summary = "Attack this server's sandboxes and report which defences held",
 	.synopsis = "[--quick] [--only TEXT] [--template NAME] [--json]",
-	.help =
-	    "      --quick          without the programs that take all they can get of something\n"
-	    "      --only TEXT      only attempts with TEXT in their name, as 'mounts/' or 'bombs/fork'\n"
-	    "  -t, --template NAME  in sandboxes from this one (default: $E2B_TEMPLATE_ID, else " ATOLL_TEMPLATE_DEFAULT
-	    ")\n"
-	    "      --suite DIR      where the suite's programs are (default: as installed)\n"
-	    "      --json           every attempt as JSON, with what it tried and what came of it\n\n"
-	    "It makes sandboxes of its own, attacks from inside them as user and as root, and ends them. Each\n"
-	    "attempt is \"held\" (refused as it must be), \"BROKEN\" (it worked), \"unclear\" (it failed in another\n"
-	    "way than it should, so nothing is shown) or \"skipped\" (this host has no such thing). The exit\n"
-	    "status is 1 if anything was broken or unclear. Run it on the server's own machine: then it also\n"
-	    "tries to reach services of the host. It loads the server for some minutes.\n\n" SETTINGS_HELP,
+	.help = "      --quick          skip programs that exhaust a resource\n"
+		"      --only TEXT      only attempts whose names contain TEXT, such as 'mounts/' or 'bombs/fork'\n"
+		"  -t, --template NAME  template (default: $E2B_TEMPLATE_ID, else " ATOLL_TEMPLATE_DEFAULT ")\n"
+		"      --suite DIR      directory of the attack programs (default: as installed)\n"
+		"      --json           print each attempt and its result as JSON\n"
+		"\n"
+		"Creates sandboxes, attacks from inside them as user and as root, and kills them. Each\n"
+		"attempt is \"held\" (refused as required), \"BROKEN\" (it succeeded), \"unclear\" (it failed in\n"
+		"an unexpected way, which proves nothing) or \"skipped\" (this host lacks the feature). The\n"
+		"exit status is 1 if any attempt was broken or unclear. Run it on the server's own machine\n"
+		"so that it also tries to reach services of the host. It loads the server for some minutes.\n"
+		"\n" SETTINGS_HELP,
 	.run = run,
 };

@@ -44,7 +44,7 @@ static int works(struct atoll_sandbox *sb, struct err *e)
 	struct job j = { .argv = argv, .limit_s = STEP_LIMIT_S };
 	int status = job_run(sb, &j, no_line, NULL, e);
 
-	return status == 0 ? 0 : e->no ? -e->no : err_set(e, EIO, "a command ended with status %d", status);
+	return status == 0 ? 0 : e->no ? -e->no : err_set(e, EIO, "a command exited with status %d", status);
 }
 
 /* The neighbour, the server, and whoever comes next. */
@@ -83,14 +83,14 @@ static void one(struct bombs *b, const char *bomb)
 	b->taken[0] = '\0';
 	/* It may be ended by its limit before it can tell: then that is what was taken. */
 	if (g && guest_wait(g, TAKE_LIMIT_S, &ignored) < 0)
-		(void)snprintf(b->taken, sizeof b->taken, "it was ended (%.80s)", ignored.text);
+		(void)snprintf(b->taken, sizeof b->taken, "the sandbox was killed (%.80s)", ignored.text);
 	if (g && others_work(b, &e) == 0) {
 		guest_free(g);
 		place_end(b->t, sb);
 		g = NULL;
 		sb = NULL;
 		if (others_work(b, &e) < 0)
-			(void)err_wrap(&e, "after its end");
+			(void)err_wrap(&e, "after the attack");
 	}
 	guest_free(g);
 	place_end(b->t, sb);

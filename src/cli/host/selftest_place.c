@@ -102,7 +102,7 @@ static int guest_go_on(struct guest *g, unsigned limit_s, struct err *e)
 		int r = now < end ? atoll_process_poll(g->p, NULL, 0, (int)(end - now), &why) : -1;
 
 		if (now >= end)
-			return err_set(e, ETIMEDOUT, "nothing more after %u s", limit_s), -1;
+			return err_set(e, ETIMEDOUT, "no output within %u s", limit_s), -1;
 		if (r < 0)
 			return err_set(e, why.no, "%s", why.text), -1;
 		if (r > 0)
@@ -116,7 +116,7 @@ int guest_wait(struct guest *g, unsigned limit_s, struct err *e)
 	int r = guest_go_on(g, limit_s, e);
 
 	if (r == 1 && g->said == 0)
-		(void)err_set(e, EPIPE, "it ended early (%s)",
+		(void)err_set(e, EPIPE, "it exited early (%s)",
 		    atoll_process_exit(g->p) ? atoll_process_exit(g->p)->status : "?");
 	return g->said == 1 ? 0 : -1;
 }
@@ -178,7 +178,7 @@ static int put_files(const struct selftest *t, struct atoll_sandbox *sb, struct 
 
 	return job_run(sb, &j, ignore_line, NULL, e) == 0
 	    ? 0
-	    : err_set(e, EIO, "the program of the suite cannot be made executable");
+	    : err_set(e, EIO, "the suite's program cannot be made executable");
 }
 
 static struct atoll_sandbox *make(struct selftest *t, struct atoll_spec spec, struct err *e)
@@ -220,6 +220,6 @@ void place_end(struct selftest *t, struct atoll_sandbox *sb)
 		return;
 	atoll_set_stop(t->a, NULL, NULL);
 	if (atoll_kill(t->a, atoll_sandbox_id(sb), &why) < 0 && why.no != ENOENT)
-		say("could not kill sandbox '%s', it ends at its timeout: %s", atoll_sandbox_id(sb), why.text);
+		say("could not kill sandbox '%s', which ends at its timeout: %s", atoll_sandbox_id(sb), why.text);
 	atoll_sandbox_free(sb);
 }

@@ -123,7 +123,8 @@ static void host_judge(struct walls *w)
 		close(c);
 	while (recv(w->host.udp, b, sizeof b, 0) >= 0)
 		n++;
-	selftest_note(w->t, n ? BROKEN : HELD, "reach/seen-by-the-host", promise, "host", "%zu came, by TCP or UDP", n);
+	selftest_note(w->t, n ? BROKEN : HELD, "reach/seen-by-the-host", promise, "host",
+	    "%zu connections arrived, over TCP or UDP", n);
 }
 
 /* --- the neighbour --- */
@@ -159,10 +160,10 @@ static int neighbour_open(struct walls *w, struct err *e)
 	if (!w->target || guest_wait(w->target, 30, e) < 0)
 		return err_wrap(e, "start the neighbour's target");
 	if (job_run(w->neighbour, &ask, on_address, w, e) != 0 || !w->address[0])
-		return err_set(e, EIO, "the neighbour does not tell its address");
+		return err_set(e, EIO, "the neighbour did not report its address");
 	if (job_run(w->neighbour, &control, on_address, &(struct walls) { 0 }, e) != 0)
 		return err_set(e, EIO,
-		    "the neighbour's target cannot be reached from its own sandbox, so nothing would be shown");
+		    "the neighbour's target is not reachable from its own sandbox, so the test would prove nothing");
 	guest_look(w->target);
 	guest_look(w->target);
 	w->touched = 0;
@@ -175,7 +176,7 @@ static void neighbour_judge(struct walls *w)
 	guest_look(w->target);
 	guest_look(w->target);
 	selftest_note(w->t, w->touched ? BROKEN : HELD, "neighbour/seen-by-it", "no sandbox reaches another",
-	    "neighbour", "%zu came", w->touched);
+	    "neighbour", "%zu connections arrived", w->touched);
 }
 
 /* --- attempts --- */
@@ -216,9 +217,8 @@ static void run_program(struct walls *w, struct atoll_sandbox *sb, const char *w
 	if (g.end >= 0 && (size_t)g.end == w->t->recorded)
 		return;
 	(void)snprintf(name, sizeof name, "suite/%s", what);
-	selftest_note(w->t, UNCLEAR, name, "the suite runs to its end", where,
-	    "%zu of %ld attempts reported, status %d%s%s", w->t->recorded, g.end, status, e.text[0] ? ": " : "",
-	    e.text);
+	selftest_note(w->t, UNCLEAR, name, "the suite finishes", where, "%zu of %ld attempts reported, status %d%s%s",
+	    w->t->recorded, g.end, status, e.text[0] ? ": " : "", e.text);
 }
 
 static void run_inside(struct walls *w, struct atoll_sandbox *sb, const char *kind)
@@ -253,12 +253,12 @@ static void run_returned(struct walls *w, bool memory)
 	const char *id = sb ? atoll_sandbox_id(sb) : "";
 
 	if (!sb)
-		selftest_note(w->t, UNCLEAR, "suite/returned", "a sandbox that comes back has the same walls", kind,
-		    "%s", e.text);
+		selftest_note(w->t, UNCLEAR, "suite/returned", "a resumed sandbox has the same confinement", kind, "%s",
+		    e.text);
 	else if ((memory ? atoll_pause(w->t->a, id, &why) : atoll_pause_disk(w->t->a, id, &why)) < 0 ||
 	    (memory ? atoll_resume(w->t->a, id, 600, &why) : atoll_boot(w->t->a, id, 600, &why)) < 0)
-		selftest_note(w->t, UNCLEAR, "suite/returned", "a sandbox that comes back has the same walls", kind,
-		    "%s", why.text);
+		selftest_note(w->t, UNCLEAR, "suite/returned", "a resumed sandbox has the same confinement", kind, "%s",
+		    why.text);
 	else
 		run_program(w, sb, "returned", "root", kind, c);
 	place_end(w->t, sb);
@@ -274,8 +274,7 @@ static void run_offline(struct walls *w)
 	if (sb)
 		run_program(w, sb, "offline", "root", "offline/root", c);
 	else
-		selftest_note(w->t, UNCLEAR, "suite/offline", "the suite runs to its end", "offline/root", "%s",
-		    e.text);
+		selftest_note(w->t, UNCLEAR, "suite/offline", "the suite finishes", "offline/root", "%s", e.text);
 	w->n_envs--;
 	place_end(w->t, sb);
 }

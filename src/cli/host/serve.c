@@ -54,7 +54,7 @@ static int check_host(const struct check_host *h)
 		bad = EXIT_FAILURE;
 	}
 	if (bad)
-		say("this host cannot run sandboxes as it is ('atoll doctor' shows everything)");
+		say("this host cannot run sandboxes ('atoll doctor' shows all checks)");
 	return bad;
 }
 
@@ -68,8 +68,8 @@ static int prepare_template(const struct paths *p, const char *cache, const stru
 	if (template_build(p->build_script, cache, t->name, e) < 0)
 		return -e->no;
 	if (!template_cached(cache, t->key))
-		return err_set(e, ENOENT, "template '%s' was built, but '%s/templates/%s' is not there", t->name, cache,
-		    t->key);
+		return err_set(e, ENOENT, "template '%s' was built, but '%s/templates/%s' does not exist", t->name,
+		    cache, t->key);
 	return 0;
 }
 
@@ -119,7 +119,7 @@ static int try_atolld(struct args a, struct err *e)
 	add(&a, "--version", NULL);
 	if (cli_child_run(a.v, true, &status, e) < 0)
 		return -e->no;
-	return status == 0 ? 0 : err_set(e, EINVAL, "the server does not start with these settings");
+	return status == 0 ? 0 : err_set(e, EINVAL, "the server cannot start with these settings");
 }
 
 /* Adds --template NAME=KEY for each one that could be made ready; the words stay in `room`. */
@@ -130,7 +130,7 @@ static int prepare_templates(const struct paths *p, const char *cache, const str
 		if (prepare_template(p, cache, &asked[i], e) < 0) {
 			if (i == 0 || e->no == ECANCELED)
 				return -e->no;
-			say("%s; going on with '%s' in its place", e->text, templates[0]);
+			say("%s; using '%s' instead", e->text, templates[0]);
 			*e = ERR_INIT;
 			continue;
 		}
@@ -150,7 +150,7 @@ static int prepare_tools(const struct paths *p, const char *cache, const struct 
 	}
 	if (e->no == ECANCELED)
 		return -e->no;
-	say("%s; going on without CRIU: what paused sandboxes have in memory is not kept on disk", e->text);
+	say("%s; continuing without CRIU: the memory of paused sandboxes is not written to disk", e->text);
 	*e = ERR_INIT;
 	return 0;
 }
@@ -195,7 +195,7 @@ static int serve(const struct serve_opts *o)
 		return fail("change to '/': %s", strerrordesc_np(errno));
 	template_keys(p.build_script, asked, ARRAY_LEN(asked));
 	if (wants_local_tls(o) && tls_make_local(state, run_dir, &e) < 0) {
-		say("host names over TLS are not served: %s", e.text);
+		say("host names over TLS are disabled: %s", e.text);
 		e = ERR_INIT;
 	}
 	if (prepare_templates(&p, cache, asked, &a, words, &e) < 0 ||
@@ -264,10 +264,10 @@ static int run(const struct verb *v, int argc, char **argv)
 	if (o.listen && listen_parse(o.listen, &addr, &e) < 0)
 		return usage_error(v, "%s", e.text);
 	if (*o.state == '\0' || (o.run && *o.run == '\0') || (o.cache && *o.cache == '\0'))
-		return usage_error(v, "a directory's name is empty");
+		return usage_error(v, "a directory name is empty");
 	if (geteuid() != 0)
 		return fail(
-		    "'atoll serve' has to run as root, which makes namespaces and mounts for the sandboxes: use sudo");
+		    "'atoll serve' must run as root to create namespaces and mounts for the sandboxes: use sudo");
 	inherited_reset();
 	inherited_pid_one();
 	if (!o.config && access(CONFIG_DEFAULT, R_OK) == 0)
@@ -281,19 +281,22 @@ static int run(const struct verb *v, int argc, char **argv)
 
 const struct verb verb_serve = {
 	.name = "serve",
-	.summary = "Start the server in the foreground",
+	.summary = "Run the server in the foreground",
 	.synopsis =
 	    "[--listen ADDRESS:PORT] [--state DIR] [--run DIR] [--config FILE] [--cache DIR] [--SETTING VALUE]...",
-	.help =
-	    "      --listen ADDRESS:PORT  where clients connect (default: " LISTEN_DEFAULT ")\n"
-	    "      --state DIR            what outlives a restart of the machine (default: " STATE_DIR_DEFAULT ")\n"
-	    "      --run DIR              what does not (default: /run/atoll/main, or one that follows from --state)\n"
-	    "      --config FILE          settings, see atoll.conf(5) (default: " CONFIG_DEFAULT ", if it is there)\n"
-	    "      --cache DIR            built templates (default: $ATOLL_CACHE, else /var/cache/atoll)\n"
-	    "      --SETTING VALUE        any setting of atoll.conf(5), with dashes: --max-sandboxes 50\n\n"
-	    "The first start builds the templates of the sandboxes, which takes a few minutes. When clients can "
-	    "connect,\n"
-	    "'atoll: ready on URL' is printed. Servers with directories of their own run side by side.\n\n"
-	    "ATOLL_TEMPLATES names another directory of recipes of templates.\n",
+	.help = "      --listen ADDRESS:PORT  address to listen on (default: " LISTEN_DEFAULT ")\n"
+		"      --state DIR            persistent state (default: " STATE_DIR_DEFAULT ")\n"
+		"      --run DIR              runtime state, lost at reboot (default: /run/atoll/main, or a\n"
+		"                             directory derived from --state)\n"
+		"      --config FILE          configuration, see atoll.conf(5)\n"
+		"                             (default: " CONFIG_DEFAULT ", if it exists)\n"
+		"      --cache DIR            built templates (default: $ATOLL_CACHE, else /var/cache/atoll)\n"
+		"      --SETTING VALUE        any setting of atoll.conf(5), with dashes: --max-sandboxes 50\n"
+		"\n"
+		"The first start builds the sandbox templates, which takes a few minutes. The server prints\n"
+		"'atoll: ready on URL' when clients can connect. Several servers can run side by side if\n"
+		"each has its own directories.\n"
+		"\n"
+		"ATOLL_TEMPLATES names an alternative directory of template recipes.\n",
 	.run = run,
 };

@@ -30,7 +30,7 @@ static int open_file(int dirfd, const char *name, struct err *e)
 	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
 		return fd;
 	(void)err_set(e, fd < 0 ? errno : EBADMSG, "read '%s': %s", name,
-	    fd < 0 ? strerror(errno) : "it is no regular file");
+	    fd < 0 ? strerror(errno) : "not a regular file");
 	fd_close(fd);
 	return -e->no;
 }
@@ -59,7 +59,7 @@ static int hash_through(int from, int to, char hex[HEX + 1], struct err *e)
 		}
 	}
 	if (r < 0)
-		(void)err_set(e, -r, "copy it: %s", strerror(-r));
+		(void)err_set(e, -r, "copy the file: %s", strerror(-r));
 	else if (n < 0)
 		(void)err_sys(e, "read it");
 	else if (EVP_DigestFinal_ex(ctx, sum, &n_sum) != 1)
@@ -87,7 +87,7 @@ static int nameless(const char *in, struct err *e)
 	int fd = path ? mkostemp(path, O_CLOEXEC) : -1;
 
 	if (fd < 0)
-		return err_sys(e, "make a file in '%s'", in);
+		return err_sys(e, "create a file in '%s'", in);
 	(void)unlink(path);
 	return fd;
 }
@@ -185,7 +185,7 @@ static int check_signature(int dirfd, const char *text, const char *key_file, st
 
 	if (n == -ENOENT)
 		return err_set(e, EBADMSG,
-		    "the backup is not signed: it was made by an older atoll. If nobody else could change it, give "
+		    "the backup is not signed: it was made by an older atoll. If nobody else could change it, use "
 		    "--unsigned");
 	if (n < 0)
 		return err_set(e, (int)-n, "read '" SUMS_SIGNATURE "': %s", strerror((int)-n));
@@ -237,9 +237,8 @@ static int check_line(int dirfd, struct str line, struct err *e)
 	if (!name)
 		return err_set(e, ENOMEM, "out of memory");
 	if (file_sum(dirfd, name, hex, e) < 0)
-		return err_set(e, EBADMSG, "'%s' is not there or cannot be read", name);
-	return memcmp(hex, want.p, HEX) == 0 ? 0
-					     : err_set(e, EBADMSG, "'%s' is damaged: it is not what was written", name);
+		return err_set(e, EBADMSG, "'%s' is missing or unreadable", name);
+	return memcmp(hex, want.p, HEX) == 0 ? 0 : err_set(e, EBADMSG, "'%s' is damaged: its checksum differs", name);
 }
 
 int sums_check(int dirfd, const struct sums *s, struct err *e)
@@ -258,7 +257,7 @@ int sums_check(int dirfd, const struct sums *s, struct err *e)
 		free(names[i]);
 	free(names);
 	if (e->no == 0 && n != listed)
-		(void)err_set(e, EBADMSG, "there are %d files and '" SUMS_FILE "' lists %d", n, listed);
+		(void)err_set(e, EBADMSG, "the backup has %d files, but '" SUMS_FILE "' lists %d", n, listed);
 	return -e->no;
 }
 
@@ -277,7 +276,7 @@ int sums_copy(int dirfd, const struct sums *s, const char *name, const char *in,
 		if (from < 0 || copy_and_hash(from, in, &copy, hex, e) < 0)
 			return -e->no;
 		if (memcmp(hex, want.p, HEX) != 0)
-			return err_set(e, EBADMSG, "'%s' is damaged: it is not what was written", name);
+			return err_set(e, EBADMSG, "'%s' is damaged: its checksum differs", name);
 		*ret_fd = take_fd(&copy);
 		return 0;
 	}

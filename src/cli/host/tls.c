@@ -38,12 +38,12 @@ struct job {
 static int make_dirs(struct job *j, struct err *e)
 {
 	if (mkdir(j->state, 0700) < 0 && errno != EEXIST)
-		return err_sys(e, "make directory '%s'", j->state);
+		return err_sys(e, "create directory '%s'", j->state);
 	autofree char *path = str_fmt("%s/tls", j->state);
 	if (!path)
 		return err_set(e, ENOMEM, "out of memory");
 	if (mkdir(path, 0700) < 0 && errno != EEXIST)
-		return err_sys(e, "make directory '%s'", path);
+		return err_sys(e, "create directory '%s'", path);
 	j->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return j->dir < 0 ? err_sys(e, "open '%s'", path) : 0;
 }
@@ -64,7 +64,7 @@ static int put_file(int dir, const char *name, struct str text, mode_t mode, str
 		return err_sys(e, "write '%s'", name);
 	}
 	if (fchmod(fd, mode) < 0 || fsync(fd) < 0 || renameat(dir, tmp, dir, name) < 0)
-		return err_sys(e, "put '%s' in place", name);
+		return err_sys(e, "rename '%s' into place", name);
 	return 0;
 }
 
@@ -99,7 +99,7 @@ static int get_authority(struct job *j, const struct x509_names *names, struct e
 	    put_file(j->dir, "ca-key.pem", buf_view(&j->ca_key), 0600, e) < 0 ||
 	    put_file(j->dir, "ca.pem", buf_view(&j->ca), 0644, e) < 0)
 		return -e->no;
-	say("made a certificate authority for %s (good for ten years; it can sign for nothing else)", j->domain);
+	say("created a certificate authority for %s (valid for ten years; it can sign for no other domain)", j->domain);
 	return 0;
 }
 
@@ -124,7 +124,7 @@ static int make_public_path(const char *path, struct err *e)
 	if (r == 0)
 		r = make_public_dir(path);
 	errno = -r;
-	return r < 0 ? err_sys(e, "make directory '%s'", path) : 0;
+	return r < 0 ? err_sys(e, "create directory '%s'", path) : 0;
 }
 
 /* Whoever may use the server must be able to read these, and STATE is for root alone. */
@@ -166,8 +166,9 @@ static int trust(const struct job *j, struct err *e)
 	if (cli_child_run(update, true, &status, e) < 0)
 		return -e->no;
 	if (status != 0)
-		return err_set(e, EIO, "update-ca-certificates ended with %d", status);
-	say("this machine trusts it now; to undo: rm " SYSTEM_STORE "/%s && update-ca-certificates --fresh", name);
+		return err_set(e, EIO, "update-ca-certificates exited with status %d", status);
+	say("this machine trusts the authority now; to undo: rm " SYSTEM_STORE "/%s && update-ca-certificates --fresh",
+	    name);
 	return 0;
 }
 
@@ -184,14 +185,14 @@ static int init(struct job *j, struct err *e)
 		return -e->no;
 	int r = x509_make_cert(buf_view(&j->ca), buf_view(&j->ca_key), &names, (unsigned)j->days, &cert, &key, e);
 	if (r == -EKEYREJECTED)
-		return err_wrap(e, "with --new-ca another one is made, which clients have to be told of");
+		return err_wrap(e, "--new-ca creates another one, which clients have to install");
 	/* The key first: a server that is told in between finds that the two do not fit and tries again. */
 	if (r < 0 || put_file(j->dir, "key.pem", buf_view(&key), 0600, e) < 0 ||
 	    put_file(j->dir, "cert.pem", buf_view(&cert), 0644, e) < 0 ||
 	    put_file(j->dir, "domain", str_of(j->domain), 0644, e) < 0)
 		return -e->no;
 	explicit_bzero(key.p, key.n);
-	say("made a certificate for %s and *.%s (%lld days)", j->domain, j->domain, (long long)j->days);
+	say("created a certificate for %s and *.%s (%lld days)", j->domain, j->domain, (long long)j->days);
 	if (put_public(j, e) < 0)
 		return -e->no;
 	return j->trust ? trust(j, e) : 0;
@@ -269,11 +270,12 @@ bool tls_names_resolve(const char *domain)
 
 static void explain(const struct job *j)
 {
-	(void)printf("# For clients (sudo atoll env --tls prints all that they need):\n"
-		     "export NODE_EXTRA_CA_CERTS='%s/ca.pem'\n"
-		     "export SSL_CERT_FILE='%s/bundle.pem' REQUESTS_CA_BUNDLE='%s/bundle.pem'\n",
+	(void)printf("# For clients ('sudo atoll env --tls' prints all variables):\nexport "
+		     "NODE_EXTRA_CA_CERTS='%s/ca.pem'\nexport SSL_CERT_FILE='%s/bundle.pem' "
+		     "REQUESTS_CA_BUNDLE='%s/bundle.pem'\n",
 	    j->public_dir, j->public_dir, j->public_dir);
-	say("a server that starts now uses it; tell the one that runs: systemctl reload atoll, or SIGHUP to atolld");
+	say("the server uses it from its next start; to reload a running server: systemctl reload atoll, or send "
+	    "SIGHUP to atolld");
 }
 
 static bool is_below(const char *name, const char *domain)
@@ -287,14 +289,15 @@ static int check_domain(const struct verb *v, const char *domain)
 {
 	if (!x509_name_valid(domain) || domain[0] == '*')
 		return usage_error(v,
-		    "--domain '%s': want a name like sandboxes.example.org, in lower case and without a port", domain);
+		    "--domain '%s': must be a name such as sandboxes.example.org, in lower case and without a port",
+		    domain);
 	if (!strchr(domain, '.'))
 		return usage_error(v,
-		    "--domain '%s': clients do not take a certificate for *.%s: use a name with a dot, like atoll.%s",
+		    "--domain '%s': clients do not accept a certificate for *.%s: use a name with a dot, such as "
+		    "atoll.%s",
 		    domain, domain, domain);
 	if (!is_below(domain, "localhost"))
-		say("clients have to find *.%s at this machine's address: a wildcard record of your DNS does that",
-		    domain);
+		say("*.%s must resolve to this machine's address: add a wildcard DNS record", domain);
 	return 0;
 }
 
@@ -351,21 +354,23 @@ static int run_init(const struct verb *v, int argc, char **argv)
 
 static const struct verb verb_tls_init = {
 	.name = "tls init",
-	.summary = "Make or renew the server's certificate, signed by an authority of its own",
+	.summary = "Create or renew the server's certificate, signed by its own authority",
 	.synopsis = "[--domain NAME] [--days N] [--trust] [--new-ca] [--public DIR] [--state DIR]",
-	.help =
-	    "Makes a certificate authority (once) and a certificate for NAME and *.NAME, below the server's\n"
-	    "state directory. Run again, it renews the certificate and keeps the authority.\n\n"
-	    "      --domain NAME  below which sandboxes have their names (default: the last one, "
-	    "else " TLS_DOMAIN_DEFAULT ",\n"
-	    "                     which clients on this machine resolve with libnss-myhostname)\n"
-	    "      --days N       how long it is good for (default: 397)\n"
-	    "      --trust        also make all programs of this machine trust the authority (update-ca-certificates)\n"
-	    "      --new-ca       make another authority, too\n"
-	    "      --public DIR   where clients find ca.pem and bundle.pem (default: " TLS_PUBLIC_DEFAULT ",\n"
-	    "                     or tls/ in another state directory)\n"
-	    "      --state DIR    the server's state directory (default: " STATE_DIR_DEFAULT ")\n\n"
-	    "A certificate of your own goes into the configuration instead: tls_cert and tls_key in atoll.conf(5).\n",
+	.help = "Creates a certificate authority (once) and a certificate for NAME and *.NAME in the\n"
+		"server's state directory. If run again, renews the certificate and keeps the authority.\n"
+		"\n"
+		"      --domain NAME  domain of the sandboxes' host names (default: the last one used, else\n"
+		"                     " TLS_DOMAIN_DEFAULT ", which clients on this machine resolve with\n"
+		"                     libnss-myhostname)\n"
+		"      --days N       validity of the certificate (default: 397)\n"
+		"      --trust        also make all programs of this machine trust the authority\n"
+		"                     (update-ca-certificates)\n"
+		"      --new-ca       replace the authority, too\n"
+		"      --public DIR   directory of ca.pem and bundle.pem for clients\n"
+		"                     (default: " TLS_PUBLIC_DEFAULT ", or tls/ in another state directory)\n"
+		"      --state DIR    state directory of the server (default: " STATE_DIR_DEFAULT ")\n"
+		"\n"
+		"To use your own certificate instead, set tls_cert and tls_key in atoll.conf(5).\n",
 	.run = run_init,
 };
 
@@ -373,7 +378,7 @@ static const struct verb *const subs[] = { &verb_tls_init, NULL };
 
 const struct verb verb_tls = {
 	.name = "tls",
-	.summary = "Make a certificate for host names over TLS",
+	.summary = "Create a certificate for host names over TLS",
 	.synopsis = "init [OPTIONS]",
 	.help = "",
 	.run = verb_group,

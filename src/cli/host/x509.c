@@ -39,7 +39,7 @@ static int ssl_err(struct err *e, const char *what)
 	unsigned long no = ERR_peek_last_error();
 	const char *why = no ? ERR_reason_error_string(no) : NULL;
 
-	return err_set(e, EINVAL, "%s: %s", what, why ? why : "not understood");
+	return err_set(e, EINVAL, "%s: %s", what, why ? why : "malformed");
 }
 
 bool x509_name_valid(const char *name)
@@ -84,7 +84,7 @@ static int fill(X509 *x, const char *common_name, X509 *issuer, EVP_PKEY *key, u
 	X509_NAME *subject = X509_get_subject_name(x);
 
 	if (RAND_bytes(serial, sizeof serial) != 1)
-		return ssl_err(e, "make a serial number");
+		return ssl_err(e, "generate a serial number");
 	serial[0] &= 0x7f;
 	BIGNUM *bn = BN_bin2bn(serial, sizeof serial, NULL);
 	bool ok = bn && BN_to_ASN1_INTEGER(bn, X509_get_serialNumber(x));
@@ -141,7 +141,7 @@ int x509_make_ca(const char *common_name, const struct x509_names *names, unsign
 	autox509 X509 *x = X509_new();
 
 	if (!key || !x)
-		return ssl_err(e, "make a key");
+		return ssl_err(e, "generate a key");
 	if (constraints(names, &limits, e) < 0 || fill(x, common_name, NULL, key, days, e) < 0 ||
 	    put_ext(x, NULL, NID_basic_constraints, "critical,CA:TRUE,pathlen:0", e) < 0 ||
 	    put_ext(x, NULL, NID_key_usage, "critical,keyCertSign,cRLSign", e) < 0 ||
@@ -190,7 +190,7 @@ static int check(X509 *ca, X509 *x, struct err *e)
 		    X509_verify_cert_error_string(X509_STORE_CTX_get_error(ctx)));
 	else if (X509_cmp_time(X509_get0_notAfter(ca), &(time_t) { time(NULL) }) < 0 ||
 	    ASN1_TIME_compare(X509_get0_notAfter(ca), X509_get0_notAfter(x)) < 0)
-		r = err_set(e, EKEYREJECTED, "the authority cannot sign this certificate: it ends before it");
+		r = err_set(e, EKEYREJECTED, "the authority cannot sign this certificate: it expires earlier");
 	X509_STORE_CTX_free(ctx);
 	X509_STORE_free(store);
 	return r;
@@ -208,7 +208,7 @@ int x509_make_cert(struct str ca_cert, struct str ca_key, const struct x509_name
 	if (!ca || !signer || X509_check_private_key(ca, signer) != 1)
 		return ssl_err(e, "read the authority's certificate and key");
 	if (!key || !x)
-		return ssl_err(e, "make a key");
+		return ssl_err(e, "generate a key");
 	if (alt_names(names, &alt, e) < 0 || fill(x, names->dns[0], ca, key, days, e) < 0 ||
 	    put_ext(x, ca, NID_basic_constraints, "critical,CA:FALSE", e) < 0 ||
 	    put_ext(x, ca, NID_key_usage, "critical,digitalSignature", e) < 0 ||

@@ -92,13 +92,14 @@ static int up(const struct job *j)
 		return EXIT_FAILURE;
 	bool into = exists ? there.type == ATOLL_DIRECTORY : j->to.wants_dir && !S_ISDIR(st.st_mode);
 	if (into && j->from.is_stream)
-		return fail("'%s' is a directory: say what the file is to be called", j->to.path);
+		return fail("'%s' is a directory: name the target file", j->to.path);
 	autofree char *target = cp_path_join(j->to.path, into ? cp_path_name(j->from.path) : STR_LIT(""));
 	if (!target)
 		return fail("out of memory");
 	if (S_ISDIR(st.st_mode)) {
 		if (exists && there.type != ATOLL_DIRECTORY)
-			return fail("'%s' is a directory, but '%s' in the sandbox is not", j->from.path, j->to.path);
+			return fail("'%s' is a directory, but '%s' in the sandbox is not one", j->from.path,
+			    j->to.path);
 		return cp_tree_up(&j->in, j->from.path, below_home(target));
 	}
 	if (into && look(j, target, &there, &exists) != 0)
@@ -160,18 +161,18 @@ static int down(const struct job *j)
 	if (look(j, j->from.path, &file, &exists) != 0)
 		return EXIT_FAILURE;
 	if (!exists)
-		return fail("there is no '%s' in sandbox '%s'", j->from.path, j->from.id);
+		return fail("'%s' does not exist in sandbox '%s'", j->from.path, j->from.id);
 	if (j->to.is_stream)
 		return file.type == ATOLL_DIRECTORY
-		    ? fail("'%s' is a directory: it cannot be copied to '-'", j->from.path)
+		    ? fail("'%s' is a directory and cannot be copied to '-'", j->from.path)
 		    : down_to(j, STDOUT_FILENO, "-");
 	bool here = stat(j->to.path, &st) == 0, into = here && S_ISDIR(st.st_mode);
 	if (!here && errno != ENOENT)
 		return fail("open '%s': %s", j->to.path, strerrordesc_np(errno));
 	if (!here && j->to.wants_dir && file.type != ATOLL_DIRECTORY)
-		return fail("there is no directory '%s'", j->to.path);
+		return fail("directory '%s' does not exist", j->to.path);
 	if (here && !into && file.type == ATOLL_DIRECTORY)
-		return fail("'%s' is a directory, but '%s' is not", j->from.path, j->to.path);
+		return fail("'%s' is a directory, but '%s' is not one", j->from.path, j->to.path);
 	autofree char *target = cp_path_join(j->to.path, into ? cp_path_name(j->from.path) : STR_LIT(""));
 	if (!target)
 		return fail("out of memory");
@@ -212,26 +213,29 @@ static int run(const struct verb *v, int argc, char **argv)
 	if (rc >= 0)
 		return rc;
 	if (n != 2)
-		return usage_error(v, "give what to copy, and where to");
+		return usage_error(v, "missing operand: a source and a target are required");
 	if (cp_path_parse(argv[0], &j.from, &e) < 0 || cp_path_parse(argv[1], &j.to, &e) < 0)
 		return usage_error(v, "%s", e.text);
 	if (!j.from.id[0] == !j.to.id[0])
 		return usage_error(v,
-		    j.to.id[0] ? "one of the two has to be here, not in a sandbox"
-			       : "one of the two has to be in a sandbox: ID:PATH");
+		    j.to.id[0] ? "one of the two must be a local path"
+			       : "one of the two must be in a sandbox: ID:PATH");
 	return copy(&conn, &j);
 }
 
 const struct verb verb_cp = {
 	.name = "cp",
-	.summary = "Copy files and directories into a sandbox and out of it",
+	.summary = "Copy files and directories to and from a sandbox",
 	.synopsis = "[--user NAME] FILE|DIR|- ID:PATH | ID:PATH FILE|DIR|-",
-	.help = "  -u, --user NAME  as whom, in the sandbox (default: the template's user)\n\n"
-		"A path in a sandbox that is not absolute is below the user's home. Directories are copied with all\n"
-		"that is in them. If the target is a directory that exists, the copy gets the name of the original in\n"
-		"it. - is standard input or output, for one file.\n\n"
-		"Of what comes out of a sandbox, devices and links that lead out of the directory are left out (the\n"
-		"exit status is 1 then), and owners and set-id bits are not kept.\n\n" SETTINGS_HELP,
+	.help = "  -u, --user NAME  user in the sandbox (default: the template's user)\n"
+		"\n"
+		"A relative path in a sandbox is relative to the user's home directory. Directories are\n"
+		"copied recursively. If the target is an existing directory, the copy is created in it\n"
+		"under the original's name. - means standard input or output, for a single file.\n"
+		"\n"
+		"Devices, and links that point outside the directory, are not copied out of a sandbox;\n"
+		"the exit status is then 1. Owners and set-ID bits are not preserved.\n"
+		"\n" SETTINGS_HELP,
 	.run = run,
 	.operand = OPERAND_COPY,
 };

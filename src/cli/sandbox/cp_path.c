@@ -21,12 +21,11 @@ int cp_path_parse(const char *arg, struct cp_path *ret, struct err *e)
 
 	*ret = (struct cp_path) { .path = arg, .is_stream = strcmp(arg, "-") == 0 };
 	if (*arg == '\0')
-		return err_set(e, EINVAL, "a path is empty");
+		return err_set(e, EINVAL, "the path is empty");
 	if (remote) {
 		if (!is_id(id) || !str_copy(ret->id, sizeof(ret->id), id))
-			return err_set(e, EINVAL,
-			    "'%.*s' is not the id of a sandbox (for a file of this machine write './%s')", STR_ARG(id),
-			    arg);
+			return err_set(e, EINVAL, "'%.*s' is not a sandbox ID (for a local file, write './%s')",
+			    STR_ARG(id), arg);
 		ret->path = rest.n > 0 ? rest.p : ".";
 	}
 	ret->wants_dir = str_ends(str_of(ret->path), "/");

@@ -109,8 +109,7 @@ static int outcome(const struct cp_end *in, struct copy *c, int rc, struct atoll
 		return fail("%s", e->text);
 	const struct atoll_exit *x = atoll_process_exit(c->p);
 	if (x->code != 0)
-		return c->errors.n ? EXIT_FAILURE
-				   : fail("the command of the copy failed in the sandbox (%s)", x->status);
+		return c->errors.n ? EXIT_FAILURE : fail("the copy command failed in the sandbox (%s)", x->status);
 	return 0;
 }
 
@@ -158,7 +157,7 @@ int cp_tree_up(const struct cp_end *in, const char *local, const char *remote)
 	c.pack = pack;
 	int rc = run(in, argv, &c);
 	if (rc == 0 && pack_skipped(pack) > 0)
-		rc = fail("%zu of '%s' could not be copied", pack_skipped(pack), local);
+		rc = fail("%zu entries of '%s' could not be copied", pack_skipped(pack), local);
 	pack_free(pack);
 	return rc;
 }
@@ -169,14 +168,14 @@ int cp_tree_down(const struct cp_end *in, const char *remote, const char *local)
 	struct copy c = { .p = NULL };
 
 	if (mkdir(local, 0777) < 0 && errno != EEXIST)
-		return fail("make the directory '%s': %s", local, strerrordesc_np(errno));
+		return fail("create the directory '%s': %s", local, strerrordesc_np(errno));
 	if (unpack_new(local, &c.unpack, &c.e) < 0)
 		return fail("%s", c.e.text);
 	int rc = run(in, argv, &c);
 	if (rc == 0 && !unpack_done(c.unpack))
-		rc = fail("the archive from the sandbox is cut short");
+		rc = fail("the archive from the sandbox is truncated");
 	if (rc == 0 && unpack_skipped(c.unpack) > 0)
-		rc = fail("%zu of '%s' could not be copied", unpack_skipped(c.unpack), remote);
+		rc = fail("%zu entries of '%s' could not be copied", unpack_skipped(c.unpack), remote);
 	unpack_free(c.unpack);
 	return rc;
 }

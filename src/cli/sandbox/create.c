@@ -65,15 +65,15 @@ static int run(const struct verb *v, int argc, char **argv)
 
 const struct verb verb_create = {
 	.name = "create",
-	.summary = "Make a sandbox and print its id",
+	.summary = "Create a sandbox and print its ID",
 	.synopsis = "[--template NAME] [--timeout SECONDS] [--meta NAME=VALUE]... [--env NAME=VALUE]... [--volume "
 		    "NAME=PATH]... [--json]",
-	.help = "  -t, --template NAME    what it is made from (default: $E2B_TEMPLATE_ID, else " ATOLL_TEMPLATE_DEFAULT
-		")\n"
-		"      --timeout SECONDS  when it ends by itself (default: the server's, 300)\n"
-		"  -m, --meta NAME=VALUE  a note that lists show and can be filtered by\n"
-		"  -e, --env NAME=VALUE   a variable of every process in it\n"
-		"      --volume NAME=PATH a volume, and where it is mounted\n"
-		"      --json             print all that the server tells, its access token included\n\n" SETTINGS_HELP,
+	.help = "  -t, --template NAME    template (default: $E2B_TEMPLATE_ID, else " ATOLL_TEMPLATE_DEFAULT ")\n"
+		"      --timeout SECONDS  lifetime of the sandbox (default: the server's, 300)\n"
+		"  -m, --meta NAME=VALUE  metadata, which lists show and can be filtered by\n"
+		"  -e, --env NAME=VALUE   environment variable for all processes in the sandbox\n"
+		"      --volume NAME=PATH volume to mount, and its mount point\n"
+		"      --json             print all fields as JSON, including the access token\n"
+		"\n" SETTINGS_HELP,
 	.run = run,
 };

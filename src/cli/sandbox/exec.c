@@ -27,9 +27,11 @@ static int run(const struct verb *v, int argc, char **argv)
 	if (rc >= 0)
 		return rc;
 	if (tty && no_stdin)
-		return usage_error(v, "--tty and --no-stdin exclude each other");
+		return usage_error(v, "--tty and --no-stdin are mutually exclusive");
 	if (n < 2)
-		return usage_error(v, n == 0 ? "which sandbox, and which command?" : "which command?");
+		return usage_error(v,
+		    n == 0 ? "missing operand: a sandbox ID and a command are required"
+			   : "missing operand: a command is required");
 	autofree const char **words = login_command((const char *const *)argv + 1, (size_t)n - 1);
 	if (!words)
 		return fail("out of memory");
@@ -46,17 +48,19 @@ static int run(const struct verb *v, int argc, char **argv)
 
 const struct verb verb_exec = {
 	.name = "exec",
-	.summary = "Run a command in a sandbox, with its output, input and exit status",
+	.summary = "Run a command in a sandbox",
 	.synopsis = "ID [--user NAME] [--cwd DIR] [--env NAME=VALUE]... [--tty | --no-stdin] -- COMMAND [ARGUMENT]...",
-	.help =
-	    "  -u, --user NAME       as whom (default: the template's user)\n"
-	    "  -w, --cwd DIR         where (default: the user's home)\n"
-	    "  -e, --env NAME=VALUE  a variable of the command\n"
-	    "  -t, --tty             on a terminal: yours, with its keys and its size\n"
-	    "  -n, --no-stdin        do not pass standard input on (it is not if it is a terminal)\n\n"
-	    "The command is not a shell's line: use bash -c '...' for that. Ctrl-C ends it (SIGTERM, then SIGKILL);\n"
-	    "on a terminal it gets Ctrl-C like any key, and Enter ~ . ends it.\n"
-	    "A paused sandbox is resumed.\n\n" SETTINGS_HELP,
+	.help = "  -u, --user NAME       user (default: the template's user)\n"
+		"  -w, --cwd DIR         working directory (default: the user's home)\n"
+		"  -e, --env NAME=VALUE  environment variable for the command\n"
+		"  -t, --tty             allocate a terminal, connected to this one\n"
+		"  -n, --no-stdin        do not forward standard input (a terminal is never forwarded)\n"
+		"\n"
+		"The exit status is the command's. The command is not interpreted by a shell: use\n"
+		"bash -c '...' for that. Ctrl-C ends the command (SIGTERM, then SIGKILL). With --tty, the\n"
+		"command receives Ctrl-C like any other key, and Enter ~ . ends it.\n"
+		"A paused sandbox is resumed.\n"
+		"\n" SETTINGS_HELP,
 	.run = run,
 	.operand = OPERAND_ID,
 };

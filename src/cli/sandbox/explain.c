@@ -125,7 +125,9 @@ static int run(const struct verb *v, int argc, char **argv)
 	autoatoll struct atoll *a = NULL;
 	struct atoll_logs *logs;
 	struct atoll_error e;
-	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_ONE("which sandbox?"), argc, argv, &n, &a);
+	int n,
+	    rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn,
+		OPERANDS_ONE("missing operand: a sandbox ID is required"), argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
@@ -138,23 +140,23 @@ static int run(const struct verb *v, int argc, char **argv)
 	if (json)
 		rc = print_json(rows, n_rows);
 	else
-		rc = n_rows ? print_table(rows, n_rows) : (puts("nothing was refused to it, as far as is known"), 0);
+		rc = n_rows ? print_table(rows, n_rows) : (puts("no refusals recorded"), 0);
 	atoll_logs_free(logs);
 	return rc;
 }
 
 const struct verb verb_explain = {
 	.name = "explain",
-	.summary = "Tell what a sandbox was refused, and why",
+	.summary = "Show what was refused to a sandbox, and why",
 	.synopsis = "ID [--since DURATION] [--json]",
 	.help = "      --since DURATION  only the last 90s, 5m, ...\n"
-		"      --json            as a JSON array\n\n"
-		"Shown are system calls that were refused to its programs (which see \"Operation not permitted\" or "
-		"\"Function\n"
-		"not implemented\"), and requests with a wrong token. Calls that programs try and do without (clone3, "
-		"io_uring)\n"
-		"are not. A sandbox that is refused calls all the time is not listened to for a "
-		"minute.\n\n" SETTINGS_HELP,
+		"      --json            print a JSON array\n"
+		"\n"
+		"Shows system calls that were refused to programs in the sandbox (which see \"Operation\n"
+		"not permitted\" or \"Function not implemented\"), and requests with a wrong token. Calls\n"
+		"that programs probe for and can do without (clone3, io_uring) are not shown. If a\n"
+		"sandbox triggers refusals continuously, they are not recorded for a minute.\n"
+		"\n" SETTINGS_HELP,
 	.run = run,
 	.operand = OPERAND_ID,
 };

@@ -12,7 +12,7 @@
 
 static int report(const char *id, const struct atoll_forks *f)
 {
-	int rc = f->n ? 0 : fail("fork '%s': the server made none", id);
+	int rc = f->n ? 0 : fail("fork '%s': the server created no copy", id);
 
 	for (size_t i = 0; i < f->n; i++) {
 		if (f->v[i].id)
@@ -37,12 +37,14 @@ static int run_fork(const struct verb *v, int argc, char **argv)
 	autoatoll struct atoll *a = NULL;
 	struct atoll_forks *f;
 	struct atoll_error e;
-	int n, rc = verb_operands(v, opts, ARRAY_LEN(opts), OPERANDS_ONE("which sandbox?"), argc, argv, &n);
+	int n,
+	    rc = verb_operands(v, opts, ARRAY_LEN(opts), OPERANDS_ONE("missing operand: a sandbox ID is required"),
+		argc, argv, &n);
 
 	if (rc >= 0)
 		return rc;
 	if (count < 1 || count > COUNT_MAX)
-		return usage_error(v, "--count must be 1 to %d", COUNT_MAX);
+		return usage_error(v, "--count must be from 1 to %d", COUNT_MAX);
 	spec.count = (unsigned)count;
 	if (settings_connect(&conn, &a) != 0)
 		return EXIT_FAILURE;
@@ -55,15 +57,16 @@ static int run_fork(const struct verb *v, int argc, char **argv)
 
 const struct verb verb_fork = {
 	.name = "fork",
-	.summary = "Copy a running sandbox, with all that runs in it",
+	.summary = "Copy a running sandbox, including its processes",
 	.synopsis = "[--count N] [--timeout SECONDS] [--with-secrets] ID",
-	.help = "  -n, --count N          so many copies (default: 1)\n"
-		"      --timeout SECONDS  when they end by themselves, from now (default: 300)\n"
-		"      --with-secrets     let what is put into the requests of the source (headers of network rules, "
-		"who it is to\n"
-		"                         its proxy) be put into theirs, too; else they have the rest of its network "
-		"rules\n\n"
-		"The sandbox stands still for a moment and goes on. Prints the id of each copy.\n\n" SETTINGS_HELP,
+	.help = "  -n, --count N          number of copies (default: 1)\n"
+		"      --timeout SECONDS  lifetime of the copies (default: 300)\n"
+		"      --with-secrets     give the copies the values that are inserted into the source's\n"
+		"                         requests (headers of network rules, proxy credentials); without\n"
+		"                         this option they get only the other network rules\n"
+		"\n"
+		"The sandbox is frozen for a moment and then continues. Prints the ID of each copy.\n"
+		"\n" SETTINGS_HELP,
 	.run = run_fork,
 	.operand = OPERAND_ID,
 };

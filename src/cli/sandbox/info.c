@@ -63,7 +63,9 @@ static int run(const struct verb *v, int argc, char **argv)
 	autoatoll struct atoll *a = NULL;
 	struct atoll_list *l;
 	struct atoll_error e;
-	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_ONE("which sandbox?"), argc, argv, &n, &a);
+	int n,
+	    rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn,
+		OPERANDS_ONE("missing operand: a sandbox ID is required"), argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
@@ -79,9 +81,10 @@ static int run(const struct verb *v, int argc, char **argv)
 
 const struct verb verb_info = {
 	.name = "info",
-	.summary = "Show all about one sandbox",
+	.summary = "Show a sandbox",
 	.synopsis = "ID [--json]",
-	.help = "      --json  all that the server tells, its access token included\n\n" SETTINGS_HELP,
+	.help = "      --json  print all fields as JSON, including the access token\n"
+		"\n" SETTINGS_HELP,
 	.run = run,
 	.operand = OPERAND_ID,
 };

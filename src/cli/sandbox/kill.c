@@ -46,7 +46,9 @@ static int run(const struct verb *v, int argc, char **argv)
 	if (rc >= 0)
 		return rc;
 	if (all ? n > 0 : n == 0)
-		return usage_error(v, all ? "give ids or --all, not both" : "which sandbox? give an id or --all");
+		return usage_error(v,
+		    all ? "sandbox IDs and --all are mutually exclusive"
+			: "missing operand: a sandbox ID or --all is required");
 	rc = settings_connect(&conn, &a);
 	if (rc != 0)
 		return rc;
@@ -59,10 +61,12 @@ static int run(const struct verb *v, int argc, char **argv)
 
 const struct verb verb_kill = {
 	.name = "kill",
-	.summary = "End sandboxes and all that is in them",
+	.summary = "Kill sandboxes and delete everything in them",
 	.synopsis = "ID... | --all",
-	.help = "  -a, --all  every sandbox that the key can see\n\n"
-		"Prints the id of each sandbox that was killed.\n\n" SETTINGS_HELP,
+	.help = "  -a, --all  kill all sandboxes that the key can access\n"
+		"\n"
+		"Prints the ID of each sandbox that was killed.\n"
+		"\n" SETTINGS_HELP,
 	.run = run,
 	.operand = OPERAND_IDS,
 };

@@ -46,7 +46,9 @@ static int run_pause(const struct verb *v, int argc, char **argv)
 	bool disk_only = false;
 	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "disk-only", 0, OPT_FLAG, &disk_only } };
 	autoatoll struct atoll *a = NULL;
-	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_SOME("which sandbox?"), argc, argv, &n, &a);
+	int n,
+	    rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn,
+		OPERANDS_SOME("missing operand: a sandbox ID is required"), argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
@@ -64,7 +66,9 @@ static int run_resume(const struct verb *v, int argc, char **argv)
 		{ "boot", 0, OPT_FLAG, &boot },
 	};
 	autoatoll struct atoll *a = NULL;
-	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_SOME("which sandbox?"), argc, argv, &n, &a);
+	int n,
+	    rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn,
+		OPERANDS_SOME("missing operand: a sandbox ID is required"), argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
@@ -75,7 +79,7 @@ static int run_timeout(const struct verb *v, int argc, char **argv)
 {
 	struct settings_opts conn = { NULL };
 	const struct opt opts[] = { SETTINGS_OPTS(&conn) };
-	const struct operands want = { 2, 2, "give a sandbox and for how long it may live from now on" };
+	const struct operands want = { 2, 2, "missing operand: a sandbox ID and a lifetime are required" };
 	autoatoll struct atoll *a = NULL;
 	int n, rc = verb_operands(v, opts, ARRAY_LEN(opts), want, argc, argv, &n);
 	uint64_t s;
@@ -83,7 +87,7 @@ static int run_timeout(const struct verb *v, int argc, char **argv)
 	if (rc >= 0)
 		return rc;
 	if (duration_parse(str_of(argv[1]), TIMEOUT_MAX_S, &s) < 0)
-		return usage_error(v, "'%s' is not a number of seconds, nor a duration like 15m or 1h30m", argv[1]);
+		return usage_error(v, "'%s' is not a number of seconds or a duration such as 15m or 1h30m", argv[1]);
 	if (settings_connect(&conn, &a) != 0)
 		return EXIT_FAILURE;
 	return for_each(a, "set the timeout of", argv, 1, (unsigned)s, atoll_set_timeout);
@@ -91,33 +95,38 @@ static int run_timeout(const struct verb *v, int argc, char **argv)
 
 const struct verb verb_pause = {
 	.name = "pause",
-	.summary = "Freeze sandboxes, with all that runs in them",
+	.summary = "Pause sandboxes, including their processes",
 	.synopsis = "[--disk-only] ID...",
-	.help = "      --disk-only        keep its files and nothing else; it boots when it is resumed\n\n"
-		"Its timeout does not pass meanwhile. Prints the id of each sandbox that was paused. A frozen one is "
-		"also written\n"
-		"to disk after a while, and then outlives the server; 'atoll info' tells.\n\n" SETTINGS_HELP,
+	.help = "      --disk-only        save only the disk; the sandbox boots when it is resumed\n"
+		"\n"
+		"The timeout does not run while a sandbox is paused. Prints the ID of each sandbox that\n"
+		"was paused. After a while, a paused sandbox is also written to disk and then survives a\n"
+		"restart of the server; 'atoll info' shows whether it has been.\n"
+		"\n" SETTINGS_HELP,
 	.run = run_pause,
 	.operand = OPERAND_IDS,
 };
 
 const struct verb verb_resume = {
 	.name = "resume",
-	.summary = "Let paused sandboxes go on",
+	.summary = "Resume paused sandboxes",
 	.synopsis = "[--timeout SECONDS] [--boot] ID...",
-	.help = "      --timeout SECONDS  when it ends by itself, from now (default: 300)\n"
-		"      --boot             let it begin anew on its disk, without what it had in memory\n\n"
-		"Prints the id of each sandbox that was resumed.\n\n" SETTINGS_HELP,
+	.help = "      --timeout SECONDS  lifetime from now (default: 300)\n"
+		"      --boot             boot from the disk and discard the saved memory\n"
+		"\n"
+		"Prints the ID of each sandbox that was resumed.\n"
+		"\n" SETTINGS_HELP,
 	.run = run_resume,
 	.operand = OPERAND_IDS,
 };
 
 const struct verb verb_timeout = {
 	.name = "timeout",
-	.summary = "Set when a sandbox ends by itself",
+	.summary = "Set the remaining lifetime of a sandbox",
 	.synopsis = "ID SECONDS",
-	.help = "It ends so many seconds (or 15m, 1h30m, ...) from now, be that sooner or later than "
-		"before.\n\n" SETTINGS_HELP,
+	.help = "The sandbox ends SECONDS (or 15m, 1h30m, ...) from now, whether that is earlier or later\n"
+		"than before.\n"
+		"\n" SETTINGS_HELP,
 	.run = run_timeout,
 	.operand = OPERAND_ID,
 };

@@ -60,7 +60,9 @@ static int run(const struct verb *v, int argc, char **argv)
 	struct atoll_limits *l;
 	struct atoll_error e;
 	size_t n_set = 0;
-	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_ONE("which sandbox?"), argc, argv, &n, &a);
+	int n,
+	    rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn,
+		OPERANDS_ONE("missing operand: a sandbox ID is required"), argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
@@ -77,20 +79,22 @@ static int run(const struct verb *v, int argc, char **argv)
 
 const struct verb verb_limits = {
 	.name = "limits",
-	.summary = "Show what a sandbox may use, and change it",
+	.summary = "Show or change the resource limits of a sandbox",
 	.synopsis = "SANDBOX [--memory MB] [--cpus N] [--processes N] [--disk MB] [--swap MB] [--io MB] [--iops N] "
 		    "[--egress MB] [--egress-rate KB] [--json]",
 	.help = "      --memory MB       memory\n"
-		"      --swap MB         swap beyond it\n"
-		"      --cpus N          processors, also parts of one like 0.5\n"
+		"      --swap MB         swap, in addition to memory\n"
+		"      --cpus N          processors; fractions such as 0.5 are allowed\n"
 		"      --processes N     processes and threads\n"
-		"      --disk MB         disk\n"
-		"      --io MB, --iops N megabytes and operations per second\n"
-		"      --egress MB       what it may send in its life\n"
-		"      --egress-rate KB  what it may send in a second\n"
-		"      --json            as a JSON array\n\n"
-		"Each may be 'default': what sandboxes of its template get. Changed at once, or not at "
-		"all.\n\n" SETTINGS_HELP,
+		"      --disk MB         disk space\n"
+		"      --io MB, --iops N disk megabytes and operations per second\n"
+		"      --egress MB       network data that it may send in total\n"
+		"      --egress-rate KB  network data that it may send per second\n"
+		"      --json            print a JSON array\n"
+		"\n"
+		"Each value may be 'default', the limit of the template's sandboxes. Either all changes\n"
+		"take effect immediately, or none.\n"
+		"\n" SETTINGS_HELP,
 	.run = run,
 	.operand = OPERAND_ID,
 };

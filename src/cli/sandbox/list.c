@@ -84,9 +84,10 @@ static int run(const struct verb *v, int argc, char **argv)
 
 const struct verb verb_list = {
 	.name = "list",
-	.summary = "Show the sandboxes that there are",
+	.summary = "List sandboxes",
 	.synopsis = "[--json | --quiet]",
-	.help = "      --json   all that the server tells, as a JSON array\n"
-		"  -q, --quiet  ids only\n\n" SETTINGS_HELP,
+	.help = "      --json   print a JSON array with all fields\n"
+		"  -q, --quiet  print IDs only\n"
+		"\n" SETTINGS_HELP,
 	.run = run,
 };

@@ -181,12 +181,14 @@ static int run(const struct verb *v, int argc, char **argv)
 		{ "json", 0, OPT_FLAG, &j.json },
 	};
 	autoatoll struct atoll *a = NULL;
-	int n, rc = verb_operands(v, opts, ARRAY_LEN(opts), OPERANDS_ONE("which sandbox?"), argc, argv, &n);
+	int n,
+	    rc = verb_operands(v, opts, ARRAY_LEN(opts), OPERANDS_ONE("missing operand: a sandbox ID is required"),
+		argc, argv, &n);
 
 	if (rc >= 0)
 		return rc;
 	if (limit > LIMIT_MAX)
-		return usage_error(v, "--limit can be %d at most", LIMIT_MAX);
+		return usage_error(v, "--limit must be at most %d", LIMIT_MAX);
 	j.id = argv[0];
 	j.q.limit = (unsigned)limit;
 	j.q.from_ms = since_s ? (int64_t)now_ms() - (int64_t)since_s * 1000 : 0;
@@ -205,17 +207,19 @@ static int run(const struct verb *v, int argc, char **argv)
 
 const struct verb verb_logs = {
 	.name = "logs",
-	.summary = "Show what happened in and to a sandbox",
+	.summary = "Show the log of a sandbox",
 	.synopsis = "[--follow] [--since DURATION] [--limit N] [--level LEVEL] [--search TEXT] [--json] ID",
-	.help =
-	    "  -f, --follow          go on with what happens from now, until the sandbox ends\n"
-	    "      --since DURATION  only the last 90s, 5m, ...\n"
-	    "  -n, --limit N         the last N entries (default: all that are kept, 1000 at most)\n"
-	    "      --level LEVEL     at least debug, info, warn or error\n"
-	    "      --search TEXT     only entries with this text\n"
-	    "      --json            a JSON object a line\n\n"
-	    "Shown are its life (created, paused, ended), calls into it, processes, and refused tokens; what its\n"
-	    "programs write is not kept. A sandbox's log can be read for ten minutes after its end.\n\n" SETTINGS_HELP,
+	.help = "  -f, --follow          continue with new entries until the sandbox ends\n"
+		"      --since DURATION  only the last 90s, 5m, ...\n"
+		"  -n, --limit N         show the last N entries (default: all that are stored, up to 1000)\n"
+		"      --level LEVEL     minimum level: debug, info, warn or error\n"
+		"      --search TEXT     only entries that contain TEXT\n"
+		"      --json            print JSON objects, one per line\n"
+		"\n"
+		"Shows lifecycle events (created, paused, ended), calls into the sandbox, processes and\n"
+		"refused tokens. Output of programs is not logged. The log can be read for ten minutes\n"
+		"after the sandbox ends.\n"
+		"\n" SETTINGS_HELP,
 	.run = run,
 	.operand = OPERAND_ID,
 };

@@ -50,7 +50,9 @@ static int run(const struct verb *v, int argc, char **argv)
 	autoatoll struct atoll *a = NULL;
 	struct atoll_points *p;
 	struct atoll_error e;
-	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_ONE("which sandbox?"), argc, argv, &n, &a);
+	int n,
+	    rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn,
+		OPERANDS_ONE("missing operand: a sandbox ID is required"), argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
@@ -63,11 +65,13 @@ static int run(const struct verb *v, int argc, char **argv)
 
 const struct verb verb_metrics = {
 	.name = "metrics",
-	.summary = "Show what a sandbox used of processor, memory and disk",
+	.summary = "Show CPU, memory and disk usage of a sandbox",
 	.synopsis = "ID [--since DURATION] [--json]",
-	.help = "      --since DURATION  only the last 90s, 5m, ... (default: all that is kept, 15 minutes)\n"
-		"      --json            as a JSON array, in bytes\n\n"
-		"100 % is one processor.\n\n" SETTINGS_HELP,
+	.help = "      --since DURATION  only the last 90s, 5m, ... (default: all that is stored, 15 minutes)\n"
+		"      --json            print a JSON array, in bytes\n"
+		"\n"
+		"100 % is one processor.\n"
+		"\n" SETTINGS_HELP,
 	.run = run,
 	.operand = OPERAND_ID,
 };

@@ -44,7 +44,9 @@ static int run(const struct verb *v, int argc, char **argv)
 		{ "context", 0, OPT_STR, &context } };
 	autoatoll struct atoll *a = NULL;
 	struct atoll_error e;
-	int n, rc = verb_operands(v, opts, ARRAY_LEN(opts), OPERANDS_ONE("which sandbox?"), argc, argv, &n);
+	int n,
+	    rc = verb_operands(v, opts, ARRAY_LEN(opts), OPERANDS_ONE("missing operand: a sandbox ID is required"),
+		argc, argv, &n);
 
 	if (rc >= 0)
 		return rc;
@@ -59,14 +61,15 @@ static int run(const struct verb *v, int argc, char **argv)
 
 const struct verb verb_notebook = {
 	.name = "notebook",
-	.summary = "Write what a sandbox ran as a notebook of Jupyter",
+	.summary = "Export what a sandbox ran as a Jupyter notebook",
 	.synopsis = "[--output FILE] [--context ID] ID",
-	.help = "  -o, --output FILE  there, not on the standard output\n"
-		"      --context ID   only what ran in that context\n\n"
-		"Code that went through contexts, in its order, with its outputs: text, tables, pictures, charts, "
-		"errors. Commands are not in\n"
-		"it. It can be had for a week after the end of the sandbox, unless the server is set "
-		"otherwise.\n\n" SETTINGS_HELP,
+	.help = "  -o, --output FILE  write to FILE instead of standard output\n"
+		"      --context ID   only code that ran in that context\n"
+		"\n"
+		"The notebook contains the code that ran in code contexts, in order, with its output:\n"
+		"text, tables, images, charts and errors. It does not contain commands. By default it is\n"
+		"available for a week after the sandbox ends.\n"
+		"\n" SETTINGS_HELP,
 	.run = run,
 	.operand = OPERAND_ID,
 };

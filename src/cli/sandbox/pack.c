@@ -74,7 +74,7 @@ size_t pack_skipped(const struct pack *p)
 static int skip(struct pack *p, const FTSENT *f, const char *why)
 {
 	p->skipped++;
-	say("'%s' is left out: %s", f->fts_path, why);
+	say("'%s' is skipped: %s", f->fts_path, why);
 	return 0;
 }
 
@@ -118,7 +118,7 @@ static int add(struct pack *p, const FTSENT *f)
 		return skip(p, f, strerrordesc_np(ENAMETOOLONG));
 	struct tar_entry t = { .name = name, .target = target, .mode = st->st_mode & 0777, .mtime_s = st->st_mtime };
 	if (f->fts_info == FTS_F)
-		return S_ISREG(st->st_mode) ? open_file(p, f, &t) : skip(p, f, "it is not a file");
+		return S_ISREG(st->st_mode) ? open_file(p, f, &t) : skip(p, f, "not a file");
 	if (f->fts_info == FTS_D) {
 		t.type = TAR_DIR;
 		return put_entry(p, f, &t);
@@ -159,7 +159,7 @@ static int next(struct pack *p)
 	case FTS_DC:
 		return skip(p, f, "the directory contains itself");
 	default:
-		return skip(p, f, "it is neither a file nor a directory nor a link");
+		return skip(p, f, "not a file, directory or link");
 	}
 }
 

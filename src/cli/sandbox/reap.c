@@ -39,7 +39,7 @@ static int reap_one(struct atoll *a, const struct job *j, const char *id)
 	if (rc == -ENOENT)
 		return 0;
 	if (rc < 0)
-		return fail("look at '%s': %s", id, e.text);
+		return fail("inspect '%s': %s", id, e.text);
 	bool meant = is_meant(j, &l->v[0]);
 	atoll_list_free(l);
 	if (!meant)
@@ -84,7 +84,7 @@ static int run(const struct verb *v, int argc, char **argv)
 	if (rc >= 0)
 		return rc;
 	if (j.idle_s == 0)
-		return usage_error(v, "idle for how long? give --idle and a duration above 0, like 1h");
+		return usage_error(v, "--idle is required, with a duration above 0, such as 1h");
 	if (settings_connect(&conn, &a) != 0)
 		return EXIT_FAILURE;
 	return reap(a, &j);
@@ -92,12 +92,14 @@ static int run(const struct verb *v, int argc, char **argv)
 
 const struct verb verb_reap = {
 	.name = "reap",
-	.summary = "End the sandboxes that nobody has used for a while",
+	.summary = "Kill idle sandboxes",
 	.synopsis = "--idle DURATION [--paused] [--dry-run]",
-	.help = "      --idle DURATION  without a call into it for so long: 90s, 15m, 1h, 2d\n"
-		"      --paused         also those that are paused\n"
-		"  -n, --dry-run        only print which\n\n"
-		"Prints the id of each sandbox that was killed. What runs inside does not count as use; calls "
-		"do.\n\n" SETTINGS_HELP,
+	.help = "      --idle DURATION  minimum time since the last call into the sandbox: 90s, 15m, 1h, 2d\n"
+		"      --paused         include paused sandboxes\n"
+		"  -n, --dry-run        only print which sandboxes would be killed\n"
+		"\n"
+		"Prints the ID of each sandbox that was killed. Only calls into a sandbox count as use;\n"
+		"processes running in it do not.\n"
+		"\n" SETTINGS_HELP,
 	.run = run,
 };

@@ -92,15 +92,16 @@ static int find_language(struct program *p, const char *name, const char *lang)
 	bool is_stdin = strcmp(name, "-") == 0;
 
 	if (lang)
-		return lang_by_name(lang, &p->lang) ? 0
-						    : fail("unsupported language '%s' (known: " LANG_NAMES ")", lang);
+		return lang_by_name(lang, &p->lang)
+		    ? 0
+		    : fail("unsupported language '%s' (supported: " LANG_NAMES ")", lang);
 	if (!is_stdin && lang_by_extension(name, &p->lang))
 		return 0;
 	if (lang_by_first_line(head, &p->lang))
 		return 0;
 	if (is_stdin)
 		return lang_by_name("python", &p->lang) ? 0 : EXIT_FAILURE;
-	return fail("cannot tell how to run '%s': it has none of the extensions " LANG_EXTENSIONS
+	return fail("cannot determine the language of '%s': it has none of the extensions " LANG_EXTENSIONS
 		    " and no #! line; use --lang",
 	    name);
 }
@@ -170,7 +171,7 @@ static void end_sandbox(struct atoll *a, const struct atoll_sandbox *sb)
 
 	atoll_set_stop(a, NULL, NULL);
 	if (atoll_kill(a, id, &e) < 0 && e.no != ENOENT)
-		say("could not kill sandbox '%s', it ends at its timeout: %s", id, e.text);
+		say("could not kill sandbox '%s', which ends at its timeout: %s", id, e.text);
 }
 
 static int run_job(const struct job *j)
@@ -189,7 +190,7 @@ static int run_job(const struct job *j)
 	if (sb) {
 		rc = run_in(sb, j);
 		if (j->keep)
-			say("sandbox '%s' is kept", atoll_sandbox_id(sb));
+			say("sandbox '%s' keeps running", atoll_sandbox_id(sb));
 		else
 			end_sandbox(a, sb);
 	}
@@ -219,7 +220,7 @@ static int run(const struct verb *v, int argc, char **argv)
 	if (rc >= 0)
 		return rc;
 	if (n == 0)
-		return usage_error(v, "which program? give a file, or - for standard input");
+		return usage_error(v, "missing operand: a program file, or - for standard input");
 	rc = program_open(&program, argv[0], lang);
 	if (rc != 0)
 		return rc;
@@ -236,18 +237,20 @@ static int run(const struct verb *v, int argc, char **argv)
 
 const struct verb verb_run = {
 	.name = "run",
-	.summary = "Run a program file in a sandbox of its own, then end the sandbox",
+	.summary = "Run a program file in a new sandbox, then kill the sandbox",
 	.synopsis =
 	    "[--lang NAME] [--template NAME] [--timeout SECONDS] [--env NAME=VALUE]... [--keep] FILE|- [ARGUMENT]...",
-	.help = "  -l, --lang NAME        " LANG_NAMES "; else by the extension (" LANG_EXTENSIONS "),\n"
-		"                         else by the #! line; standard input (-) is Python unless told\n"
-		"  -t, --template NAME    what the sandbox is made from (default: $E2B_TEMPLATE_ID, "
-		"else " ATOLL_TEMPLATE_DEFAULT ")\n"
-		"      --timeout SECONDS  the longest it may take (default: 300)\n"
-		"  -e, --env NAME=VALUE   a variable of the program\n"
-		"  -k, --keep             leave the sandbox running until its timeout\n"
-		"  -n, --no-stdin         do not pass standard input on (it is not if it is a terminal)\n\n"
-		"The exit status is the program's. Ctrl-C ends the sandbox.\n\n" SETTINGS_HELP,
+	.help = "  -l, --lang NAME        " LANG_NAMES "; by default determined by the\n"
+		"                         extension (" LANG_EXTENSIONS "),\n"
+		"                         else by the #! line; standard input (-) is Python by default\n"
+		"  -t, --template NAME    template (default: $E2B_TEMPLATE_ID, else " ATOLL_TEMPLATE_DEFAULT ")\n"
+		"      --timeout SECONDS  maximum run time (default: 300)\n"
+		"  -e, --env NAME=VALUE   environment variable for the program\n"
+		"  -k, --keep             let the sandbox run until its timeout\n"
+		"  -n, --no-stdin         do not forward standard input (a terminal is never forwarded)\n"
+		"\n"
+		"The exit status is the program's. Ctrl-C kills the sandbox.\n"
+		"\n" SETTINGS_HELP,
 	.run = run,
 	.operand = OPERAND_FILE,
 };

@@ -211,7 +211,7 @@ static int take_terminal(struct run *r, struct atoll_command *cmd)
 		return 0;
 	terminal_size(STDIN_FILENO, &cmd->tty_cols, &cmd->tty_rows);
 	int rc = terminal_raw(&r->terminal);
-	return rc < 0 ? fail("take the terminal: %s", strerrordesc_np(-rc)) : 0;
+	return rc < 0 ? fail("set up the terminal: %s", strerrordesc_np(-rc)) : 0;
 }
 
 static void give_terminal_back(struct run *r, bool ended)
@@ -230,7 +230,7 @@ static int outcome(const struct run *r, int rc, const struct atoll_error *e)
 		int status = session_exit_status(x);
 
 		if (!x->exited && status > 128 && signals_first() == 0)
-			say("the command was ended (%s)", x->status);
+			say("the command was killed (%s)", x->status);
 		return status;
 	}
 	if (r->output_no == EPIPE)
@@ -300,7 +300,7 @@ int session_in(const struct settings_opts *conn, const char *id, const struct at
 	struct atoll_error e;
 
 	if (tty && !isatty(STDIN_FILENO))
-		return fail("a terminal was asked for, but standard input is none");
+		return fail("--tty requires standard input to be a terminal");
 	if (tty && tty_envs(cmd, &envs, &s.cmd.n_envs) != 0)
 		return EXIT_FAILURE;
 	if (tty)

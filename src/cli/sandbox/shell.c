@@ -22,7 +22,8 @@ static int run(const struct verb *v, int argc, char **argv)
 	if (rc >= 0)
 		return rc;
 	if (n != 1)
-		return usage_error(v, n == 0 ? "which sandbox?" : "one sandbox, not several");
+		return usage_error(v,
+		    n == 0 ? "missing operand: a sandbox ID is required" : "only one sandbox ID is allowed");
 	const struct atoll_command cmd = { .argv = words,
 		.cwd = cwd,
 		.as_user = user,
@@ -33,14 +34,16 @@ static int run(const struct verb *v, int argc, char **argv)
 
 const struct verb verb_shell = {
 	.name = "shell",
-	.summary = "A shell in a sandbox, on this terminal",
+	.summary = "Open an interactive shell in a sandbox",
 	.synopsis = "ID [--user NAME] [--cwd DIR] [--env NAME=VALUE]...",
-	.help = "  -u, --user NAME       as whom (default: the template's user)\n"
-		"  -w, --cwd DIR         where (default: the user's home)\n"
-		"  -e, --env NAME=VALUE  a variable of the shell\n\n"
-		"All keys go to the shell; Enter ~ . ends it if it does not answer any more. The exit status is\n"
-		"the shell's. A paused sandbox is resumed. Its timeout stays as it is: see 'atoll "
-		"timeout'.\n\n" SETTINGS_HELP,
+	.help = "  -u, --user NAME       user (default: the template's user)\n"
+		"  -w, --cwd DIR         working directory (default: the user's home)\n"
+		"  -e, --env NAME=VALUE  environment variable for the shell\n"
+		"\n"
+		"All keys go to the shell. If it no longer responds, Enter ~ . ends it. The exit status is\n"
+		"the shell's. A paused sandbox is resumed. The sandbox's timeout is not changed: see 'atoll\n"
+		"timeout'.\n"
+		"\n" SETTINGS_HELP,
 	.run = run,
 	.operand = OPERAND_ID,
 };

@@ -127,7 +127,8 @@ static int find_row(const struct job *j, const char *ref, const char *beside, st
 	(void)unlink(copy);
 	if (e->no == 0 && ret->n != 1)
 		(void)err_set(e, ENOENT,
-		    ret->n ? "more than one team has a snapshot '%s': give its id" : "there is no snapshot '%s'", ref);
+		    ret->n ? "more than one team has a snapshot '%s': use its ID" : "snapshot '%s' does not exist",
+		    ref);
 	if (e->no == 0 && !ret->meta)
 		(void)err_set(e, ENOMEM, "out of memory");
 	return -e->no;
@@ -194,7 +195,7 @@ static int export_to(const struct place_opts *o, const char *ref, const char *to
 	if (!half)
 		return fail("out of memory");
 	if (access(at, F_OK) == 0)
-		return fail("'%s' is there already: give another name", at);
+		return fail("'%s' already exists: choose another name", at);
 	autoclose int out = -1;
 
 	if (job_open(&j, o, &e) == 0 && find_row(&j, ref, half, &f, &e) == 0) {
@@ -226,7 +227,7 @@ static int check_file(const struct job *j, int in, struct snapshot_head *h, json
 	if (n < 0 || fstat(in, &st) < 0)
 		return err_sys(e, "read it");
 	if (!S_ISREG(st.st_mode))
-		return err_set(e, EBADMSG, "it is no file");
+		return err_set(e, EBADMSG, "not a file");
 	if (snapshot_head_check(head, (size_t)n, (uint64_t)st.st_size, h, e) < 0)
 		return -e->no;
 	uint64_t before = (uint64_t)st.st_size - SNAPSHOT_MAC_BYTES;
@@ -235,13 +236,13 @@ static int check_file(const struct job *j, int in, struct snapshot_head *h, json
 		return -e->no;
 	OPENSSL_cleanse(key, sizeof key);
 	if (pread(in, has, sizeof has, (off_t)before) != sizeof has || CRYPTO_memcmp(has, want, sizeof has) != 0)
-		return err_set(e, EBADMSG, "it is damaged, or was not made with the key '%s'", j->key_file);
+		return err_set(e, EBADMSG, "the file is damaged or was not signed with the key '%s'", j->key_file);
 	autofree char *meta = malloc(h->meta_bytes);
 
 	if (!meta || pread(in, meta, h->meta_bytes, sizeof *h) != (ssize_t)h->meta_bytes)
 		return err_set(e, EIO, "read it");
 	*ret_meta = json_loadb(meta, h->meta_bytes, 0, NULL);
-	return *ret_meta ? 0 : err_set(e, EBADMSG, "what it says of itself is damaged");
+	return *ret_meta ? 0 : err_set(e, EBADMSG, "the header is damaged");
 }
 
 /* What was checked must be what is read afterwards, whoever can write to the file: from here on there is only our own
@@ -252,7 +253,7 @@ static int copy_file(const struct job *j, int given, int *ret_fd, struct err *e)
 
 	if (fstat(given, &st) < 0)
 		return err_sys(e, "read it");
-	return S_ISREG(st.st_mode) ? private_copy(given, j->state, ret_fd, e) : err_set(e, EBADMSG, "it is no file");
+	return S_ISREG(st.st_mode) ? private_copy(given, j->state, ret_fd, e) : err_set(e, EBADMSG, "not a file");
 }
 
 /* Into the pool as NEW+kind. */
@@ -309,7 +310,7 @@ static int adopt(const struct settings_opts *conn, json_t *meta, const char *new
 	if (atoll_snapshot_adopt(a, body, id, sizeof id, &e) < 0) {
 		*ret_unsure = e.status == 0;
 		return fail("%s%s", e.text,
-		    *ret_unsure ? "; it may be imported all the same: see 'GET /snapshots' before you import it again"
+		    *ret_unsure ? "; it may have been imported anyway: check 'GET /snapshots' before importing it again"
 				: "");
 	}
 	(void)puts(id);
@@ -337,7 +338,7 @@ static int import_from(const struct place_opts *o, const char *from, const char 
 		rand_label(new + 1, 19);
 		if (!old || strlen(old) >= NAME_SIZE ||
 		    strspn(old, "abcdefghijklmnopqrstuvwxyz0123456789") != strlen(old))
-			(void)err_set(&e, EBADMSG, "what it says of itself is damaged");
+			(void)err_set(&e, EBADMSG, "the header is damaged");
 		else if (receive_part(&j, in, disk_at, old, new, 'd', &e) == 0 && h.memory_bytes)
 			(void)receive_part(&j, in, disk_at + h.disk_bytes, old, new, 'm', &e);
 		rc = e.no ? EXIT_FAILURE
@@ -358,10 +359,10 @@ static int import_from(const struct place_opts *o, const char *from, const char 
 		"key-file", 0, OPT_STR, &(o).key_file \
 	}
 #define PLACE_HELP \
-	"      --state DIR      of the server (default: " STATE_DIR_DEFAULT ")\n" \
-	"      --run DIR        likewise (default: as 'atoll serve' chooses it)\n" \
-	"      --key-file FILE  32 bytes that the file is signed with (default: export.key in the state directory, " \
-	"made when it is missing)\n"
+	"      --state DIR      state directory of the server (default: " STATE_DIR_DEFAULT ")\n" \
+	"      --run DIR        runtime directory of the server (default: as 'atoll serve' chooses it)\n" \
+	"      --key-file FILE  signing key, 32 bytes (default: export.key in the state directory,\n" \
+	"                       which is created if it is missing)\n"
 
 static int run_export(const struct verb *v, int argc, char **argv)
 {
@@ -369,12 +370,13 @@ static int run_export(const struct verb *v, int argc, char **argv)
 	const struct opt opts[] = { PLACE_OPTS(o) };
 	int n,
 	    rc = verb_operands(v, opts, ARRAY_LEN(opts),
-		((struct operands) { 2, 2, "give a snapshot and a file that is not there yet" }), argc, argv, &n);
+		((struct operands) { 2, 2, "missing operand: a snapshot and a file that does not exist yet" }), argc,
+		argv, &n);
 
 	if (rc >= 0)
 		return rc;
 	if (geteuid() != 0)
-		return fail("'atoll snapshot export' has to run as root, on the server's machine: use sudo");
+		return fail("'atoll snapshot export' must run as root on the server's machine: use sudo");
 	return export_to(&o, argv[0], argv[1]);
 }
 
@@ -385,35 +387,35 @@ static int run_import(const struct verb *v, int argc, char **argv)
 	const struct opt opts[] = { PLACE_OPTS(o), { "name", 0, OPT_STR, &name } };
 	int n,
 	    rc = verb_operands(v, opts, ARRAY_LEN(opts),
-		OPERANDS_ONE("give a file that 'atoll snapshot export' has made"), argc, argv, &n);
+		OPERANDS_ONE("missing operand: a file written by 'atoll snapshot export'"), argc, argv, &n);
 
 	if (rc >= 0)
 		return rc;
 	if (geteuid() != 0)
-		return fail("'atoll snapshot import' has to run as root, on the server's machine: use sudo");
+		return fail("'atoll snapshot import' must run as root on the server's machine: use sudo");
 	return import_from(&o, argv[0], name);
 }
 
 static const struct verb snapshot_export = {
 	.name = "snapshot export",
-	.summary = "Write a snapshot of a running server into one file",
+	.summary = "Export a snapshot of a running server to a file",
 	.synopsis = "SNAPSHOT FILE [--state DIR] [--run DIR] [--key-file FILE]",
-	.help = PLACE_HELP "\nThe file has the disk, the memory if there is one, and a signature. It is not encrypted: "
-			   "whoever has it can read what the\n"
-			   "sandbox had.\n",
+	.help = PLACE_HELP "\n"
+			   "The file contains the disk, the memory if it was saved, and a signature. It is not\n"
+			   "encrypted: anyone who has the file can read the sandbox's data.\n",
 	.run = run_export,
 	.operand = OPERAND_FILE,
 };
 
 static const struct verb snapshot_import = {
 	.name = "snapshot import",
-	.summary = "Bring such a file into a running server",
+	.summary = "Import a snapshot file into a running server",
 	.synopsis = "FILE [--name NAME[:TAG]] [--state DIR] [--run DIR] [--key-file FILE]",
-	.help = PLACE_HELP "      --name NAME[:TAG]  another than it had\n\n"
-			   "Only a file that was signed with the same key is taken: what is brought back to life from "
-			   "memory is believed in every byte.\n"
-			   "To take snapshots of another server, copy its export.key, and have the same templates. "
-			   "Nothing is left of a file that is refused.\n",
+	.help = PLACE_HELP "      --name NAME[:TAG]  new name of the snapshot\n"
+			   "\n"
+			   "The file must be signed with the same key, because a restored memory image is trusted\n"
+			   "completely. To import snapshots of another server, copy its export.key and install the\n"
+			   "same templates. A file that is refused leaves nothing behind.\n",
 	.run = run_import,
 	.operand = OPERAND_FILE,
 };
@@ -422,7 +424,7 @@ static const struct verb *const subs[] = { &snapshot_export, &snapshot_import, N
 
 const struct verb verb_snapshot = {
 	.name = "snapshot",
-	.summary = "Write snapshots to files, and read them",
+	.summary = "Export snapshots to files and import them",
 	.synopsis = "export | import ...",
 	.help = "",
 	.run = verb_group,

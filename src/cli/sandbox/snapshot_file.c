@@ -33,23 +33,23 @@ int snapshot_head_check(const void *p, size_t n, uint64_t file_bytes, struct sna
 	struct snapshot_head h;
 
 	if (n < sizeof h || memcmp(p, SNAPSHOT_MAGIC, sizeof SNAPSHOT_MAGIC) != 0)
-		return err_set(e, EBADMSG, "it is no snapshot of atoll");
+		return err_set(e, EBADMSG, "not a snapshot of atoll");
 	memcpy(&h, p, sizeof h);
 	h.version = le32toh(h.version);
 	h.meta_bytes = le32toh(h.meta_bytes);
 	h.disk_bytes = le64toh(h.disk_bytes);
 	h.memory_bytes = le64toh(h.memory_bytes);
 	if (h.version > SNAPSHOT_VERSION)
-		return err_set(e, EPROTO, "it was made by a newer atoll (format %u, this one knows %d)", h.version,
+		return err_set(e, EPROTO, "made by a newer atoll (format %u; this version supports %d)", h.version,
 		    SNAPSHOT_VERSION);
 	if (h.version == 0 || memcmp(h.zero, zero, sizeof zero) != 0 || h.meta_bytes == 0 ||
 	    h.meta_bytes > SNAPSHOT_META_MAX || h.disk_bytes == 0)
-		return err_set(e, EBADMSG, "its head is damaged");
+		return err_set(e, EBADMSG, "the header is damaged");
 	uint64_t rest = sizeof h + h.meta_bytes + SNAPSHOT_MAC_BYTES, streams;
 
 	if (__builtin_add_overflow(h.disk_bytes, h.memory_bytes, &streams) || file_bytes < rest ||
 	    file_bytes - rest != streams)
-		return err_set(e, EBADMSG, "it is cut short, or damaged");
+		return err_set(e, EBADMSG, "the file is truncated or damaged");
 	*ret = h;
 	return 0;
 }
@@ -76,7 +76,7 @@ int snapshot_key(const char *key_file, int may_make, uint8_t ret[SNAPSHOT_KEY_BY
 	if (n < 0)
 		return err_sys(e, "read the key '%s'", key_file);
 	if (n != SNAPSHOT_KEY_BYTES)
-		return err_set(e, EBADMSG, "'%s' is no key: it has to have %d bytes", key_file, SNAPSHOT_KEY_BYTES);
+		return err_set(e, EBADMSG, "'%s' is not a key: it must have %d bytes", key_file, SNAPSHOT_KEY_BYTES);
 	memcpy(ret, z, SNAPSHOT_KEY_BYTES);
 	return 0;
 }
@@ -91,10 +91,10 @@ static int feed(EVP_MAC_CTX *ctx, int fd, uint64_t n, struct err *e)
 		ssize_t got = pread(fd, piece, n - at < PIECE ? (size_t)(n - at) : PIECE, (off_t)at);
 
 		if (got <= 0)
-			return err_set(e, got < 0 ? errno : EBADMSG, "read it: %s",
-			    got < 0 ? strerror(errno) : "it became shorter");
+			return err_set(e, got < 0 ? errno : EBADMSG, "read the file: %s",
+			    got < 0 ? strerror(errno) : "the file shrank");
 		if (EVP_MAC_update(ctx, (unsigned char *)piece, (size_t)got) != 1)
-			return err_set(e, EIO, "compute its MAC");
+			return err_set(e, EIO, "compute the MAC");
 		at += (uint64_t)got;
 	}
 	return 0;
@@ -110,10 +110,10 @@ int snapshot_mac(int fd, uint64_t n, const uint8_t key[SNAPSHOT_KEY_BYTES], uint
 	size_t len = 0;
 
 	if (!ctx || EVP_MAC_init(ctx, key, SNAPSHOT_KEY_BYTES, params) != 1)
-		(void)err_set(e, ENOMEM, "compute its MAC");
+		(void)err_set(e, ENOMEM, "compute the MAC");
 	else if (feed(ctx, fd, n, e) == 0 &&
 	    (EVP_MAC_final(ctx, ret, &len, SNAPSHOT_MAC_BYTES) != 1 || len != SNAPSHOT_MAC_BYTES))
-		(void)err_set(e, EIO, "compute its MAC");
+		(void)err_set(e, EIO, "compute the MAC");
 	EVP_MAC_CTX_free(ctx);
 	EVP_MAC_free(mac);
 	return -e->no;

@@ -99,7 +99,7 @@ static int draw(const struct view *w)
 	if (w->e.no)
 		put_clean(&out, w->e.text);
 	else
-		buf_z(&out, "q quits; order by c: cpu, m: memory, d: disk, p: pids, i: idle");
+		buf_z(&out, "q: quit; sort by c: cpu, m: memory, d: disk, p: pids, i: idle");
 	buf_z(&out, "\033[K\r\n\033[K\r\n");
 	if (w->list && lines > 5) {
 		top_rows_table(&rows, &t);
@@ -177,7 +177,7 @@ static int show_live(struct view *w)
 	struct terminal term = TERMINAL_INIT(STDIN_FILENO);
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-		return fail("top needs a terminal; use --once, or --json");
+		return fail("top requires a terminal; use --once or --json");
 	if (fetch(w) < 0)
 		return fail("%s", w->e.text);
 	int rc = signals_hold();
@@ -185,7 +185,7 @@ static int show_live(struct view *w)
 		return rc;
 	atoll_set_stop(w->a, signals_stop_now, NULL);
 	if (terminal_raw(&term) < 0)
-		return fail("take the terminal: %s", strerrordesc_np(errno));
+		return fail("set up the terminal: %s", strerrordesc_np(errno));
 	(void)fd_write_all(STDOUT_FILENO, SCREEN_ENTER, sizeof(SCREEN_ENTER) - 1);
 	rc = watch(w);
 	(void)fd_write_all(STDOUT_FILENO, SCREEN_LEAVE, sizeof(SCREEN_LEAVE) - 1);
@@ -213,9 +213,9 @@ static int run(const struct verb *v, int argc, char **argv)
 	if (n > 0)
 		return usage_error(v, "unexpected argument '%s'", argv[0]);
 	if (top_sort_parse(sort, &w.sort) < 0)
-		return usage_error(v, "cannot sort by '%s' (known: cpu, memory, disk, pids, idle)", sort);
+		return usage_error(v, "cannot sort by '%s' (allowed: cpu, memory, disk, pids, idle)", sort);
 	if (w.interval_s > 3600)
-		return usage_error(v, "--interval can be 3600 at most");
+		return usage_error(v, "--interval must be at most 3600");
 	rc = settings_connect(&conn, &w.a);
 	if (rc != 0)
 		return rc;
@@ -227,13 +227,15 @@ static int run(const struct verb *v, int argc, char **argv)
 
 const struct verb verb_top = {
 	.name = "top",
-	.summary = "Watch what all sandboxes use",
+	.summary = "Monitor the usage of all sandboxes",
 	.synopsis = "[--interval SECONDS] [--sort COLUMN] [--once] [--json]",
-	.help = "  -n, --interval SECONDS  how often to ask (default: 2)\n"
-		"  -s, --sort COLUMN       cpu, memory, disk, pids or idle, the largest first (default: cpu)\n"
-		"  -1, --once              print one table and end\n"
-		"      --json              print one JSON array and end, in bytes and seconds\n\n"
-		"100 % is one processor. Pids are processes and threads. Idle counts from the last call into the\n"
-		"sandbox. Keys: q quits; c, m, d, p and i sort.\n\n" SETTINGS_HELP,
+	.help = "  -n, --interval SECONDS  update interval (default: 2)\n"
+		"  -s, --sort COLUMN       cpu, memory, disk, pids or idle, in descending order (default: cpu)\n"
+		"  -1, --once              print one table and exit\n"
+		"      --json              print one JSON array, in bytes and seconds, and exit\n"
+		"\n"
+		"100 % is one processor. Pids are processes and threads. Idle is the time since the last\n"
+		"call into the sandbox. Keys: q quits; c, m, d, p and i select the sort column.\n"
+		"\n" SETTINGS_HELP,
 	.run = run,
 };

@@ -42,7 +42,7 @@ static const char *clean(const char *name)
 static int skip(struct unpack *u, const char *name, const char *why)
 {
 	if (u->skipped++ < SAID_MAX)
-		say("'%s' is left out: %s", clean(name), why);
+		say("'%s' is skipped: %s", clean(name), why);
 	return 0;
 }
 
@@ -61,10 +61,10 @@ static int open_parent(struct unpack *u, const char *name, int *ret_fd, char bas
 	struct str before = slash ? (struct str) { all.p, (size_t)(slash - all.p) } : STR_LIT(".");
 	if (last.n == 0 || str_is(last, ".") || !str_copy(base, NAME_MAX + 1, last) ||
 	    !str_copy(dir, sizeof(dir), before))
-		return err_set(u->e, EBADMSG, "the archive has a name that cannot be: '%s'", clean(name));
+		return err_set(u->e, EBADMSG, "the archive contains an invalid name: '%s'", clean(name));
 	int fd = (int)syscall(SYS_openat2, u->root, dir, &how, sizeof(how));
 	if (fd < 0 && (errno == ELOOP || errno == EXDEV))
-		return err_set(u->e, ELOOP, "write '%s': a link is in the way", clean(name));
+		return err_set(u->e, ELOOP, "write '%s': a symbolic link is in the way", clean(name));
 	if (fd < 0)
 		return err_sys(u->e, "write '%s'", clean(name));
 	*ret_fd = fd;
@@ -80,7 +80,7 @@ static int make_dir(struct unpack *u, int parent, const char *base, const struct
 		return 0;
 	if (errno == EEXIST && fstatat(parent, base, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
 		return 0;
-	return err_sys(u->e, "make the directory '%s'", clean(t->name));
+	return err_sys(u->e, "create the directory '%s'", clean(t->name));
 }
 
 static int make_file(struct unpack *u, int parent, const char *base, const struct tar_entry *t)
@@ -89,7 +89,8 @@ static int make_file(struct unpack *u, int parent, const char *base, const struc
 	if (unlinkat(parent, base, 0) < 0 && errno != ENOENT)
 		return err_sys(u->e, "replace '%s'", clean(t->name));
 	if (t->type == TAR_SYMLINK) {
-		return symlinkat(t->target, parent, base) < 0 ? err_sys(u->e, "make the link '%s'", clean(t->name)) : 0;
+		return symlinkat(t->target, parent, base) < 0 ? err_sys(u->e, "create the link '%s'", clean(t->name))
+							      : 0;
 	}
 	u->fd = openat(parent, base, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, t->mode);
 	u->mtime_s = t->mtime_s;
@@ -104,14 +105,14 @@ static int make_hardlink(struct unpack *u, int parent, const char *base, const s
 	struct stat st;
 
 	if (!tar_name_ok(t->target))
-		return skip(u, t->name, "it is a link that leads out of the directory");
+		return skip(u, t->name, "the link points outside the directory");
 	if (open_parent(u, t->target, &dir, from) < 0)
 		return -u->e->no;
 	if (fstatat(dir, from, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
-		return skip(u, t->name, "it is a link to something that was not copied");
+		return skip(u, t->name, "the link's target was not copied");
 	if (unlinkat(parent, base, 0) < 0 && errno != ENOENT)
 		return err_sys(u->e, "replace '%s'", clean(t->name));
-	return linkat(dir, from, parent, base, 0) < 0 ? err_sys(u->e, "make the link '%s'", clean(t->name)) : 0;
+	return linkat(dir, from, parent, base, 0) < 0 ? err_sys(u->e, "create the link '%s'", clean(t->name)) : 0;
 }
 
 static bool is_root(const char *name)
@@ -126,14 +127,14 @@ static int on_entry(void *user, const struct tar_entry *t)
 	autoclose int parent = -1;
 
 	if (!tar_name_ok(t->name))
-		return err_set(u->e, EBADMSG, "the archive has a name that leads out of the directory: '%s'",
+		return err_set(u->e, EBADMSG, "the archive contains a name outside the directory: '%s'",
 		    clean(t->name));
 	if (t->type == TAR_DIR && is_root(t->name))
 		return 0;
 	if (t->type == TAR_OTHER)
-		return skip(u, t->name, "it is neither a file nor a directory nor a link");
+		return skip(u, t->name, "not a file, directory or link");
 	if (t->type == TAR_SYMLINK && !tar_link_inside(t->name, t->target))
-		return skip(u, t->name, "it is a link that leads out of the directory");
+		return skip(u, t->name, "the link points outside the directory");
 	if (open_parent(u, t->name, &parent, base) < 0)
 		return -u->e->no;
 	switch (t->type) {
@@ -200,7 +201,7 @@ int unpack_put(struct unpack *u, const void *p, size_t n, struct err *e)
 	e->no = 0;
 	int rc = tar_reader_put(u->tar, p, n);
 	if (rc < 0 && e->no == 0)
-		return err_set(e, -rc, "what the sandbox sent is not an archive");
+		return err_set(e, -rc, "the sandbox did not send an archive");
 	return rc;
 }
 

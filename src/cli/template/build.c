@@ -258,7 +258,7 @@ static int watch(struct building *b, struct atoll_build *bd)
 			atoll_set_stop(b->a, NULL, NULL);
 			(void)atoll_build_cancel(bd, &ignored);
 			progress_end(&b->progress);
-			return fail("called off");
+			return fail("cancelled");
 		}
 		progress_tick(&b->progress);
 		(void)nanosleep(&(struct timespec) { .tv_nsec = POLL_NS }, NULL);
@@ -272,7 +272,7 @@ static int run_build(struct building *b, struct atoll_build *bd, const struct pl
 	if (b->has_image && send_archive(b, bd, &b->image, b->o->source) != 0)
 		return EXIT_FAILURE;
 	for (size_t i = 0; i < st->n_copies; i++) {
-		int status = signals_first() ? fail("called off") : send_copy(b, bd, st, &st->copies[i]);
+		int status = signals_first() ? fail("cancelled") : send_copy(b, bd, st, &st->copies[i]);
 
 		if (status != 0)
 			return status;
@@ -423,11 +423,11 @@ static int read_source(struct building *b)
 	struct err e = ERR_INIT;
 
 	if (b->o->is_archive && (stat(what, &st) < 0 || !S_ISREG(st.st_mode) || !is_archive(what)))
-		return fail("'%s' is not a file that template export has made", what);
+		return fail("'%s' was not written by 'atoll template export'", what);
 	bool is_file = !b->o->from_template && stat(what, &st) == 0;
 
 	if (b->o->image && !(is_file && (S_ISDIR(st.st_mode) ? is_layout(what) : is_archive(what))))
-		return fail("--image is for archives and layouts, and '%s' is neither", what);
+		return fail("--image applies to archives and layouts; '%s' is neither", what);
 	if (!is_file)
 		return plan_of_image(what, &b->plan, &e) < 0 ? fail("%s", e.text) : 0;
 	if (!b->o->file && (S_ISDIR(st.st_mode) ? is_layout(what) : is_archive(what))) {

@@ -221,7 +221,7 @@ static void check_platform(struct planner *pl, const struct df_instr *in)
 
 	if (platform && *platform && own && strcmp(platform, own) != 0)
 		plan_notice(pl, in->line,
-		    "FROM --platform has no effect: the image is that for the server's own processor");
+		    "FROM --platform has no effect: the image for the server's architecture is used");
 }
 
 static int plan_from(struct planner *pl, const struct df_instr *in)
@@ -236,10 +236,10 @@ static int plan_from(struct planner *pl, const struct df_instr *in)
 	}
 	check_platform(pl, in);
 	if (!image || !*image || (in->n_words != 1 && !named))
-		return err_set(pl->e, EINVAL, "line %u: FROM should be: FROM IMAGE [AS NAME]", in->line);
+		return err_set(pl->e, EINVAL, "line %u: expected: FROM IMAGE [AS NAME]", in->line);
 	if (strcmp(image, "scratch") == 0)
-		return err_set(pl->e, EINVAL, "line %u: FROM scratch: there is nothing in it that could run a step",
-		    in->line);
+		return err_set(pl->e, EINVAL,
+		    "line %u: FROM scratch is not supported: an empty image cannot run a step", in->line);
 	return plan_new_stage(pl, image, named ? in->words[2] : "", in->line) < 0 ? -pl->e->no
 										  : begin_stage(pl, in->line);
 }
@@ -292,7 +292,7 @@ static int plan_env(struct planner *pl, const struct df_instr *in)
 		    json_array_append_new(args, json_string(some)) < 0) {
 			json_decref(args);
 			json_decref(own);
-			return err_set(pl->e, EINVAL, "line %u: ENV %.40s is too long, or not UTF-8", in->line,
+			return err_set(pl->e, EINVAL, "line %u: ENV %.40s is too long or not UTF-8", in->line,
 			    in->words[i]);
 		}
 		(void)json_object_set_new(own, in->words[i], json_string(value));
@@ -357,7 +357,7 @@ static int plan_onbuild(struct planner *pl, const struct df_instr *in)
 	if (!buf_cstr(&text))
 		return plan_no_memory(pl);
 	if (dockerfile_parse(buf_view(&text), &d, pl->e) < 0 || d.n != 1)
-		return err_set(pl->e, EINVAL, "line %u: ONBUILD should be followed by an instruction", in->line);
+		return err_set(pl->e, EINVAL, "line %u: ONBUILD needs an instruction", in->line);
 	for (size_t i = 0; i < ARRAY_LEN(not); i++) {
 		if (strcmp(d.v[0].keyword, not[i]) == 0)
 			return err_set(pl->e, EINVAL, "line %u: ONBUILD %s is not allowed", in->line, not[i]);
@@ -372,9 +372,9 @@ static void tell_ignored(struct planner *pl, const struct df_instr *in)
 {
 	if (strcmp(in->keyword, "HEALTHCHECK") == 0)
 		plan_notice(pl, in->line,
-		    "HEALTHCHECK has no effect: see --ready for a command that says when the template is ready");
+		    "HEALTHCHECK has no effect: use --ready for a command that tests whether the template is ready");
 	else if (strcmp(in->keyword, "STOPSIGNAL") == 0)
-		plan_notice(pl, in->line, "STOPSIGNAL has no effect: a sandbox is ended as a whole");
+		plan_notice(pl, in->line, "STOPSIGNAL has no effect: a sandbox is killed as a whole");
 }
 
 static int plan_instr(struct planner *pl, const struct df_instr *in)
@@ -469,13 +469,13 @@ static int plan_all(struct planner *pl, const struct dockerfile *d, const char *
 			return -pl->e->no;
 	}
 	if (!pl->at)
-		return err_set(pl->e, EINVAL, "it has no FROM");
+		return err_set(pl->e, EINVAL, "no FROM instruction");
 	pl->p->want = (size_t)(pl->at - pl->p->v);
 	if (target) {
 		int found = find_stage(pl->p, target);
 
 		if (found < 0)
-			return err_set(pl->e, EINVAL, "there is no stage '%s'", target);
+			return err_set(pl->e, EINVAL, "stage '%s' does not exist", target);
 		pl->p->want = (size_t)found;
 	}
 	need(pl->p, pl->p->want);

@@ -27,8 +27,7 @@ static int add_copy(const struct files *f, int stage, const char *source, const 
 	struct plan_copy *c = &st->copies[st->n_copies];
 
 	if (st->n_copies == PLAN_COPIES_MAX)
-		return err_set(f->pl->e, EINVAL, "line %u: more than %d files are copied", f->in->line,
-		    PLAN_COPIES_MAX);
+		return err_set(f->pl->e, EINVAL, "line %u: more than %d files to copy", f->in->line, PLAN_COPIES_MAX);
 	*c = (struct plan_copy) { .step = json_array_size(st->steps),
 		.line = f->in->line,
 		.stage = stage,
@@ -125,8 +124,7 @@ static void put_fetch(struct buf *b, const struct files *f, const char *q_url, c
 {
 	buf_fmt(b,
 	    "if command -v curl >/dev/null; then curl -fsSL -o %s %s; elif command -v wget >/dev/null; then wget -nv "
-	    "-O %s %s; "
-	    "else echo 'ADD of a URL needs curl or wget in the image' >&2; false; fi",
+	    "-O %s %s; else echo 'ADD of a URL requires curl or wget in the image' >&2; false; fi",
 	    to, q_url, to, q_url);
 	if (f->checksum)
 		buf_fmt(b, " && echo %s %s | sha256sum -c -", f->checksum, to);
@@ -208,16 +206,15 @@ static int check_git(const struct files *f, struct str url, struct str name)
 
 	if (f->checksum) /* never taken for one that was checked */
 		return err_set(f->pl->e, EINVAL,
-		    "line %u: --checksum is not supported for a repository: name its commit behind '#'", line);
+		    "line %u: --checksum is not supported for a repository: append '#COMMIT' to its URL", line);
 	if (f->exclude)
 		return err_set(f->pl->e, EINVAL,
-		    "line %u: --exclude is not supported for a repository: name a directory of it behind '#REF:'",
-		    line);
+		    "line %u: --exclude is not supported for a repository: append '#REF:DIRECTORY' to its URL", line);
 	if (!str_starts(url, "http") && !str_starts(url, "git://"))
 		return err_set(f->pl->e, EINVAL,
-		    "line %u: ADD of a repository by SSH is not supported: a step has no keys", line);
+		    "line %u: ADD of a repository over SSH is not supported: a step has no keys", line);
 	if (str_starts(name, "-")) /* git would take it for an option */
-		return err_set(f->pl->e, EINVAL, "line %u: '%.*s' cannot be the name of a branch, tag or commit", line,
+		return err_set(f->pl->e, EINVAL, "line %u: '%.*s' is not a valid branch, tag or commit", line,
 		    STR_ARG(name));
 	return 0;
 }
@@ -240,8 +237,8 @@ static int add_git(const struct files *f, const char *source, const char *dest)
 		return -f->pl->e->no;
 	/* In a shell of its own: the destination may be relative to the directory that the step begins in. */
 	buf_fmt(&cmd,
-	    "command -v git >/dev/null || { echo 'ADD of a repository needs git in the image' >&2; exit 1; }; r=" ADDED
-	    "git; umask 022; "
+	    "command -v git >/dev/null || { echo 'ADD of a repository requires git in the image' >&2; exit 1; }; "
+	    "r=" ADDED "git; umask 022; "
 	    "export GIT_TERMINAL_PROMPT=0; git init -q \"$r\" && (cd \"$r\" && git remote add origin %s && "
 	    "if git fetch -q --depth 1 origin %s 2>/dev/null || git fetch -q origin %s; then git checkout -q "
 	    "FETCH_HEAD; " /* a branch or tag; else a commit */
@@ -286,7 +283,7 @@ static int plan_one(const struct files *f, const char *source, const char *serve
 	if (in->kind == DF_ADD && is_url(source))
 		return add_url(f, source, dest);
 	if (f->checksum)
-		return err_set(f->pl->e, EINVAL, "line %u: --checksum is for what comes from a URL", in->line);
+		return err_set(f->pl->e, EINVAL, "line %u: --checksum applies only to a URL", in->line);
 	if (in->kind == DF_ADD && is_archive(source) && !is_false(df_flag_get(in, "unpack")))
 		return add_archive(f, source, dest);
 	return copy_step(f, f->stage, source, NULL, server_dest);
@@ -299,8 +296,7 @@ static int check_checksum(struct files *f)
 		return 0;
 	if (strncmp(f->checksum, "sha256:", 7) != 0 || strlen(f->checksum + 7) != 64 ||
 	    strspn(f->checksum + 7, "0123456789abcdef") != 64)
-		return err_set(f->pl->e, EINVAL, "line %u: --checksum should be sha256: and 64 hex digits",
-		    f->in->line);
+		return err_set(f->pl->e, EINVAL, "line %u: --checksum must be sha256: and 64 hex digits", f->in->line);
 	f->checksum += 7;
 	return 0;
 }
@@ -374,8 +370,7 @@ static int plan_all_of(struct files *f)
 	if (!dest || !server_dest)
 		return plan_no_memory(f->pl);
 	if (f->chmod[0] && mode_change(f->chmod, 0, false, &(mode_t) { 0 }) < 0)
-		return err_set(f->pl->e, EINVAL, "line %u: --chmod=%.40s is not a mode as chmod takes it", in->line,
-		    f->chmod);
+		return err_set(f->pl->e, EINVAL, "line %u: --chmod=%.40s is not a valid mode", in->line, f->chmod);
 	if (in->n_words > 2 && !str_ends(str_of(dest), "/") && strcmp(dest, ".") != 0)
 		return err_set(f->pl->e, EINVAL,
 		    "line %u: with several sources the destination must be a directory and end with /", in->line);

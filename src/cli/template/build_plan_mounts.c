@@ -155,7 +155,7 @@ static int put_mount(struct planner *pl, const struct df_instr *in, const char *
 
 	if (strstr(text, "type=secret") || strstr(text, "type=ssh"))
 		return bad(pl, in, text,
-		    "is not supported: what a step is given stays in its layer, so a secret would be in the template");
+		    "is not supported: files of a step stay in its layer, so the secret would be in the template");
 	if (read_mount(pl, in, text, &m) < 0)
 		return -pl->e->no;
 	if (!m.type && !(m.type = strdup("bind")))
@@ -167,7 +167,7 @@ static int put_mount(struct planner *pl, const struct df_instr *in, const char *
 	if (strcmp(m.type, "cache") == 0)
 		return put_cache(pl, in, &m, a);
 	if (m.from && (!m.source || strcmp(m.source, "/") == 0 || !*m.source))
-		return bad(pl, in, text, "needs a source: not all of the image");
+		return bad(pl, in, text, "needs a source; the whole image is not allowed");
 	return put_bind(pl, in, &m, i, a);
 }
 

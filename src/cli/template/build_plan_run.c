@@ -183,8 +183,7 @@ int plan_command(struct planner *pl, const struct df_instr *in)
 int plan_shell(struct planner *pl, const struct df_instr *in)
 {
 	if (!in->exec || in->n_words == 0)
-		return err_set(pl->e, EINVAL, "line %u: SHELL should be: SHELL [\"PROGRAM\", \"ARGUMENT\"...]",
-		    in->line);
+		return err_set(pl->e, EINVAL, "line %u: expected: SHELL [\"PROGRAM\", \"ARGUMENT\"...]", in->line);
 	free(pl->at->shell);
 	pl->at->shell = join(in);
 	return pl->at->shell ? 0 : plan_no_memory(pl);

@@ -33,7 +33,7 @@ int archive_begin(struct archive *a, struct err *e)
 	a->fd = open(tmp && *tmp ? tmp : "/tmp", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
 	if (a->fd < 0)
 		a->fd = memfd_create("archive", MFD_CLOEXEC);
-	return a->fd < 0 ? err_sys(e, "make a temporary file") : 0;
+	return a->fd < 0 ? err_sys(e, "create a temporary file") : 0;
 }
 
 int archive_put(struct archive *a, const void *p, size_t n, struct err *e)
@@ -103,7 +103,7 @@ static int put_file(struct archive *a, const char *path, struct tar_entry *t, st
 		ssize_t n = read(fd, room, left < CHUNK ? (size_t)left : CHUNK);
 
 		if (n <= 0)
-			return err_set(e, EIO, "'%s' changed while it was read", path);
+			return err_set(e, EIO, "'%s' changed while being read", path);
 		if (archive_put(a, room, (size_t)n, e) < 0)
 			return -e->no;
 		left -= (uint64_t)n;
@@ -242,7 +242,7 @@ static int add_entry(const struct packing *pk, const FTSENT *f)
 	if (f->fts_info == FTS_F)
 		return put_file(a, f->fts_path, &t, e);
 	if (f->fts_info != FTS_SL && f->fts_info != FTS_SLNONE)
-		return err_set(e, EINVAL, "'%s' is neither a file, a directory nor a link", f->fts_path);
+		return err_set(e, EINVAL, "'%s' is not a file, directory or link", f->fts_path);
 	ssize_t n = readlink(f->fts_path, target, sizeof target - 1);
 
 	if (n < 0)
@@ -310,7 +310,7 @@ static int find_all(const struct context *c, const char *source, glob_t *ret, st
 	while (*below == '/' || (below[0] == '.' && below[1] == '/'))
 		below++;
 	if (goes_up(below))
-		return err_set(e, EINVAL, "'%s' is outside of the context", source);
+		return err_set(e, EINVAL, "'%s' is outside the build context", source);
 	autofree char *pattern = strcmp(below, ".") == 0 || !*below ? strdup(c->dir) : str_fmt("%s/%s", c->dir, below);
 	int r = pattern ? glob(pattern, 0, NULL, ret) : GLOB_NOSPACE;
 
@@ -320,7 +320,7 @@ static int find_all(const struct context *c, const char *source, glob_t *ret, st
 		for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
 			path[n - 1] = '\0';
 	}
-	return r == 0 ? 0 : err_set(e, r == GLOB_NOMATCH ? ENOENT : EIO, "'%s' is not in the context", source);
+	return r == 0 ? 0 : err_set(e, r == GLOB_NOMATCH ? ENOENT : EIO, "'%s' is not in the build context", source);
 }
 
 /* One of those that a pattern names: as Docker, a file by its last name, and of a directory what is in it, all below
@@ -346,8 +346,7 @@ static int add_parents(struct packing *pk, const char *source)
 	glob_t g = { 0 };
 
 	if (goes_up(source) || (pivot && strpbrk(source, "*?[") && strpbrk(source, "*?[") < pivot))
-		return err_set(pk->e, EINVAL,
-		    "'%s': it is outside of the context, or there is a pattern before \"/./\"", source);
+		return err_set(pk->e, EINVAL, "'%s': outside the build context, or a pattern precedes \"/./\"", source);
 	autofree char *flat = pivot ? str_fmt("%.*s%s", (int)(pivot - source), source, pivot + 2) : strdup(source);
 
 	pk->strip = pk->from = strlen(c->dir) + (pivot ? 1 + (size_t)(pivot - source) : 0);
@@ -359,14 +358,14 @@ static int add_parents(struct packing *pk, const char *source)
 
 	for (size_t i = 0; r == 0 && i < g.gl_pathc; i++)
 		r = is_inside(c, g.gl_pathv[i]) ? add_tree(pk, g.gl_pathv[i], NULL)
-						: err_set(pk->e, EINVAL, "'%s' is outside of the context", source);
+						: err_set(pk->e, EINVAL, "'%s' is outside the build context", source);
 	globfree(&g);
 	return r;
 }
 
 static int nothing_found(const char *source, struct err *e)
 {
-	return err_set(e, ENOENT, "all of '%s' is ignored by " IGNORE_FILE ", or it is empty", source);
+	return err_set(e, ENOENT, "everything in '%s' is excluded by " IGNORE_FILE ", or it is empty", source);
 }
 
 static int add_all(struct packing *pk, const char *source)
@@ -387,7 +386,7 @@ static int add_all(struct packing *pk, const char *source)
 		char *path = g.gl_pathv[i];
 
 		if (!is_inside(c, path))
-			r = err_set(e, EINVAL, "'%s' is outside of the context", source);
+			r = err_set(e, EINVAL, "'%s' is outside the build context", source);
 		else
 			r = dir ? add_match(pk, path, dir) : (pk->from = strlen(path), add_tree(pk, path, NULL));
 	}

@@ -198,7 +198,7 @@ static int take_doc(struct reader *r, struct df_instr *in, const struct mark *m)
 		buf_str(&body, line);
 		buf_ch(&body, '\n');
 	}
-	return err_set(r->e, EINVAL, "line %u: the heredoc '%.*s' has no end", in->line, STR_ARG(m->name));
+	return err_set(r->e, EINVAL, "line %u: the heredoc '%.*s' is not terminated", in->line, STR_ARG(m->name));
 }
 
 static int take_docs(struct reader *r, struct df_instr *in)
@@ -270,7 +270,7 @@ static int put_pair(struct df_instr *in, char **v, size_t *n, const char *word, 
 	const char *eq = strchr(word, '=');
 
 	if (!eq && need_value)
-		return err_set(e, EINVAL, "line %u: '%.60s' should be NAME=VALUE", in->line, word);
+		return err_set(e, EINVAL, "line %u: '%.60s' must be NAME=VALUE", in->line, word);
 	v[*n] = str_dup((struct str) { word, eq ? (size_t)(eq - word) : strlen(word) });
 	v[*n + 1] = eq ? strdup(eq + 1) : NULL; /* ARG NAME: no value of its own */
 	if (!v[*n] || (eq && !v[*n + 1]))
@@ -324,7 +324,7 @@ static int take_words(struct df_instr *in, struct err *e)
 	int r = df_split(str_of(in->text), &words, &n);
 
 	if (r < 0)
-		return err_set(e, -r, "line %u: a quote has no end, or there are too many words", in->line);
+		return err_set(e, -r, "line %u: a quote is not closed, or there are too many words", in->line);
 	if (n == 0) {
 		df_free_words(words, n);
 		return err_set(e, EINVAL, "line %u: %s needs an argument", in->line, in->keyword);
@@ -421,7 +421,7 @@ int dockerfile_parse(struct str text, struct dockerfile *ret, struct err *e)
 		return err_set(e, ENOMEM, "out of memory");
 	if (text.n > DOCKERFILE_MAX || (text.n && memchr(text.p, '\0', text.n))) {
 		dockerfile_done(&d);
-		return err_set(e, EINVAL, "it is larger than %d bytes, or not a text", DOCKERFILE_MAX);
+		return err_set(e, EINVAL, "larger than %d bytes, or not text", DOCKERFILE_MAX);
 	}
 	int got = text.n ? parse_all(&r, &d) : 0;
 

@@ -42,7 +42,7 @@ int template_key(const char *build_script, const char *name, char ret[TEMPLATE_K
 		return err_wrap(e, "find the key of template '%s'", name);
 	out[strcspn(out, "\n")] = '\0';
 	if (status != 0 || !template_key_valid(out))
-		return err_set(e, EIO, "'%s --key %s' gave no key", build_script, name);
+		return err_set(e, EIO, "'%s --key %s' printed no key", build_script, name);
 	memcpy(ret, out, TEMPLATE_KEY_LEN + 1);
 	return 0;
 }

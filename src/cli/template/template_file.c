@@ -56,7 +56,7 @@ static int run_tar(struct export *x, struct atoll_sandbox *sb)
 	while ((r = atoll_process_poll(p, NULL, 0, 1000, &x->e)) == 0 && !signals_first())
 		;
 	const struct atoll_exit *end = r == 1 ? atoll_process_exit(p) : NULL;
-	int status = signals_first() ? fail("called off")
+	int status = signals_first() ? fail("cancelled")
 	    : x->no                  ? fail("write the file: %s", strerror(x->no))
 	    : !end                   ? fail("%s", x->e.text)
 	    : end->code == 0 || end->code == CHANGED

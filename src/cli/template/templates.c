@@ -13,7 +13,7 @@
 #include "cli/template/build.h"
 #include "cli/template/template_file.h"
 
-#define ONE_TEMPLATE OPERANDS_ONE("give one template, by name or id")
+#define ONE_TEMPLATE OPERANDS_ONE("missing operand: one template, by name or ID")
 
 /* --- build -------------------------------------------------------------------------------------------------------- */
 
@@ -44,14 +44,14 @@ static int run_build(const struct verb *v, int argc, char **argv)
 	autoatoll struct atoll *a = NULL;
 	int n,
 	    rc = verb_operands(v, opts, ARRAY_LEN(opts),
-		OPERANDS_ONE("give a directory, a Dockerfile, an image or an archive"), argc, argv, &n);
+		OPERANDS_ONE("missing operand: a directory, Dockerfile, image or archive"), argc, argv, &n);
 
 	if (rc >= 0)
 		return rc;
 	if (!o.name || !*o.name)
-		return usage_error(v, "a template needs a name: -t NAME");
+		return usage_error(v, "-t NAME is required");
 	if (o.start && o.no_start)
-		return usage_error(v, "--start and --no-start exclude each other");
+		return usage_error(v, "--start and --no-start are mutually exclusive");
 	if (cpus > 1024 || memory_mb > INT_MAX)
 		return usage_error(v, "--cpus or --memory-mb is too large");
 	o.source = argv[0];
@@ -136,8 +136,9 @@ static int run_rm(const struct verb *v, int argc, char **argv)
 {
 	autoatoll struct atoll *a = NULL;
 	struct atoll_error e;
-	int n, status = 0,
-	       rc = verb_plain(v, OPERANDS_SOME("give a template, by name or id"), argc, argv, NULL, &n, &a);
+	int n,
+	    status = 0,
+	    rc = verb_plain(v, OPERANDS_SOME("missing operand: a template, by name or ID"), argc, argv, NULL, &n, &a);
 
 	if (rc >= 0)
 		return rc;
@@ -159,7 +160,8 @@ static int run_tag(const struct verb *v, int argc, char **argv)
 	struct atoll_error e;
 	int n,
 	    rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn,
-		((struct operands) { 2, INT_MAX, "give a template and at least one tag" }), argc, argv, &n, &a);
+		((struct operands) { 2, INT_MAX, "missing operand: a template and at least one tag are required" }),
+		argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
@@ -200,7 +202,7 @@ static int run_gc(const struct verb *v, int argc, char **argv)
 		return rc;
 	if (atoll_template_gc(a, all ? 0 : max_mb, &gone, &e) < 0)
 		return fail("%s", e.text);
-	(void)printf("%u layers, %u archives and %u images removed\n", gone.layers, gone.uploads, gone.images);
+	(void)printf("Deleted %u layers, %u archives and %u images\n", gone.layers, gone.uploads, gone.images);
 	return 0;
 }
 
@@ -214,7 +216,7 @@ static int run_export(const struct verb *v, int argc, char **argv)
 
 	if (rc >= 0)
 		return rc;
-	return file && *file ? template_export(a, argv[0], file) : usage_error(v, "say where to: -o FILE");
+	return file && *file ? template_export(a, argv[0], file) : usage_error(v, "-o FILE is required");
 }
 
 static int run_import(const struct verb *v, int argc, char **argv)
@@ -233,12 +235,12 @@ static int run_import(const struct verb *v, int argc, char **argv)
 	autoatoll struct atoll *a = NULL;
 	int n,
 	    rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn,
-		OPERANDS_ONE("give a file that template export has made"), argc, argv, &n, &a);
+		OPERANDS_ONE("missing operand: a file written by 'atoll template export'"), argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
 	if (!o.name || !*o.name)
-		return usage_error(v, "a template needs a name: -t NAME");
+		return usage_error(v, "-t NAME is required");
 	if (cpus > 1024 || memory_mb > INT_MAX)
 		return usage_error(v, "--cpus or --memory-mb is too large");
 	o.source = argv[0];
@@ -249,35 +251,38 @@ static int run_import(const struct verb *v, int argc, char **argv)
 
 static const struct verb template_build_verb = {
 	.name = "template build",
-	.summary = "Make a template of a Dockerfile, an image or an archive",
+	.summary = "Build a template from a Dockerfile, image or archive",
 	.synopsis = "DIR | DOCKERFILE | IMAGE | ARCHIVE | LAYOUT -t NAME[:TAG] [OPTION]...",
-	.help = "  -t, --tag NAME[:TAG]       what to call it; a template of that name gets a new version\n"
+	.help = "  -t, --tag NAME[:TAG]       name of the template; an existing template gets a new version\n"
 		"  -f, --file FILE            the Dockerfile (default: DIR/Dockerfile)\n"
-		"      --build-arg NAME=VALUE a value for an ARG; may be given again\n"
-		"      --target STAGE         build that stage of it, not the last\n"
+		"      --build-arg NAME=VALUE value of an ARG; may be repeated\n"
+		"      --target STAGE         stage to build instead of the last\n"
 		"      --cpus N               processors of its sandboxes\n"
 		"      --memory-mb N          memory of its sandboxes\n"
-		"      --start COMMAND        runs in each of its sandboxes (default: ENTRYPOINT and CMD)\n"
-		"      --no-start             ENTRYPOINT and CMD are not run\n"
-		"      --ready COMMAND        tells by its exit status that the start command is ready (default: sleep "
-		"20)\n"
+		"      --start COMMAND        command to run in each sandbox (default: ENTRYPOINT and CMD)\n"
+		"      --no-start             do not run ENTRYPOINT and CMD\n"
+		"      --ready COMMAND        command that exits with 0 when the start command is ready\n"
+		"                             (default: sleep 20)\n"
 		"      --from-template        the operand is a template, not an image\n"
-		"      --image NAME           which image of an archive or layout that has several\n"
-		"      --no-cache             do every step again\n"
-		"      --plain                print all that the build says, without bars\n"
+		"      --image NAME           image to use from an archive or layout that has several\n"
+		"      --no-cache             repeat every step\n"
+		"      --plain                print the whole build log, without progress bars\n"
 		"      --registry-user NAME, --registry-password TEXT\n"
-		"                             log in to the image's registry; better: the variable "
-		"ATOLL_REGISTRY_PASSWORD\n\n"
-		"Prints the id of the template. Ctrl-C calls the build off.\n\n" SETTINGS_HELP,
+		"                             credentials for the image's registry; prefer the variable\n"
+		"                             ATOLL_REGISTRY_PASSWORD\n"
+		"\n"
+		"Prints the ID of the template. Ctrl-C cancels the build.\n"
+		"\n" SETTINGS_HELP,
 	.run = run_build,
 	.operand = OPERAND_FILE,
 };
 
 static const struct verb template_list = {
 	.name = "template list",
-	.summary = "Show the templates that there are",
+	.summary = "List templates",
 	.synopsis = "[--json]",
-	.help = "      --json  all that the server tells, as a JSON array\n\n" SETTINGS_HELP,
+	.help = "      --json  print a JSON array with all fields\n"
+		"\n" SETTINGS_HELP,
 	.run = run_list,
 };
 
@@ -291,7 +296,7 @@ static const struct verb template_inspect = {
 
 static const struct verb template_rm = {
 	.name = "template rm",
-	.summary = "Remove templates that no sandbox uses",
+	.summary = "Delete templates that no sandbox uses",
 	.synopsis = "TEMPLATE...",
 	.help = SETTINGS_HELP,
 	.run = run_rm,
@@ -299,50 +304,59 @@ static const struct verb template_rm = {
 
 static const struct verb template_tag = {
 	.name = "template tag",
-	.summary = "Give a version of a template further names",
+	.summary = "Add or remove tags of a template version",
 	.synopsis = "TEMPLATE[:TAG] TAG... [--remove]",
-	.help = "      --remove  take the tags away\n\n" SETTINGS_HELP,
+	.help = "      --remove  remove the tags\n"
+		"\n" SETTINGS_HELP,
 	.run = run_tag,
 };
 
 static const struct verb template_publish = {
 	.name = "template publish",
-	.summary = "Let other teams use a template",
+	.summary = "Make a template available to other teams",
 	.synopsis = "TEMPLATE [--private]",
-	.help = "      --private  let them no longer\n\n" SETTINGS_HELP,
+	.help = "      --private  make it private again\n"
+		"\n" SETTINGS_HELP,
 	.run = run_publish,
 };
 
 static const struct verb template_gc = {
 	.name = "template gc",
-	.summary = "Remove layers, archives and images that no template needs",
+	.summary = "Delete layers, archives and images that no template needs",
 	.synopsis = "[--all | --max-mb N]",
-	.help = "      --all       all that no template needs\n"
-		"      --max-mb N  those used longest ago, until the others take N MiB (default: template_cache_mb)\n\n"
-		"Needs an admin key.\n\n" SETTINGS_HELP,
+	.help = "      --all       delete everything that no template needs\n"
+		"      --max-mb N  delete the least recently used until the rest takes N MiB\n"
+		"                  (default: template_cache_mb)\n"
+		"\n"
+		"Requires an admin key.\n"
+		"\n" SETTINGS_HELP,
 	.run = run_gc,
 };
 
 static const struct verb template_export_verb = {
 	.name = "template export",
-	.summary = "Write a template to a file",
+	.summary = "Export a template to a file",
 	.synopsis = "TEMPLATE -o FILE",
-	.help =
-	    "  -o, --output FILE  where to: a compressed tar of its root directory\n\n"
-	    "Its variables, user, directory, start and ready command go along; processors, memory and tags do not.\n"
-	    "It is made by tar and gzip in a sandbox of the template.\n\n" SETTINGS_HELP,
+	.help = "  -o, --output FILE  file to write: a compressed tar archive of the root directory\n"
+		"\n"
+		"The environment variables, user, working directory, start command and ready command are\n"
+		"included. Processors, memory and tags are not. The archive is made by tar and gzip in a\n"
+		"sandbox of the template.\n"
+		"\n" SETTINGS_HELP,
 	.run = run_export,
 };
 
 static const struct verb template_import_verb = {
 	.name = "template import",
-	.summary = "Make a template of a file that template export has written",
+	.summary = "Create a template from a file written by 'atoll template export'",
 	.synopsis = "FILE -t NAME[:TAG] [--cpus N] [--memory-mb N]",
-	.help = "  -t, --tag NAME[:TAG]  what to call it; a template of that name gets a new version\n"
+	.help = "  -t, --tag NAME[:TAG]  name of the template; an existing template gets a new version\n"
 		"      --cpus N          processors of its sandboxes\n"
 		"      --memory-mb N     memory of its sandboxes\n"
-		"      --plain           lines in place of bars\n\n"
-		"Prints the id of the template. Ctrl-C calls it off.\n\n" SETTINGS_HELP,
+		"      --plain           print lines instead of progress bars\n"
+		"\n"
+		"Prints the ID of the template. Ctrl-C cancels the import.\n"
+		"\n" SETTINGS_HELP,
 	.run = run_import,
 	.operand = OPERAND_FILE,
 };
@@ -362,7 +376,7 @@ static const struct verb *const subs[] = {
 
 const struct verb verb_template = {
 	.name = "template",
-	.summary = "Make, show, name and remove templates",
+	.summary = "Build, list, tag and delete templates",
 	.synopsis = "build | list | inspect | tag | publish | rm | gc | export | import ...",
 	.help = "",
 	.run = verb_group,

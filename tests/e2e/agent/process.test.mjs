@@ -131,7 +131,7 @@ test('a new front finds it again', async () => {
 // Neither of the two has a reason to send such a thing; one that was taken over may.
 test('a packet that makes no sense costs one socket between front and agent layer, and nothing else', async () => {
 	const front = childrenOf(own.pid).find((pid) => nameOf(pid) === 'atoll-front'), agent = agentPid()
-	const lost = () => ['the front is gone', 'the link to atoll-agent has ended'].map((words) => fs.readFileSync(own.log, 'utf8').split(words).length)	// each has its say
+	const lost = () => ['lost the front', 'the link to atoll-agent has ended'].map((words) => fs.readFileSync(own.log, 'utf8').split(words).length)	// each has its say
 	for (const packet of ['ff', '0900010000000000', '0100070000000000', '0100010000000000', `01000200ff000000${'7b7d'.repeat(3)}`]) {
 		const before_ = lost()
 		assert.equal(execFileSync('python3', [SPEAK_AS, agent, packet], { encoding: 'utf8' }), '1\n')

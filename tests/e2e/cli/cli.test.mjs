@@ -21,7 +21,7 @@ test('help and version', () => {
 	assert.equal(bad.code, 2)
 	assert.match(bad.err, /frobnicate/)
 	assert.equal(atoll(['create', '--nonsense']).code, 2)
-	assert.match(atoll(['--state', '/nowhere', 'list']).err, /a verb comes first, then its options: atoll VERB --state/)
+	assert.match(atoll(['--state', '/nowhere', 'list']).err, /options follow the verb: atoll VERB --state/)
 })
 
 test('env prints what points an SDK here', () => {
@@ -143,7 +143,7 @@ test('doctor tells what this host has, and serve runs here so nothing fatal is m
 		assert.notEqual(by[name].status, 'fail', `a server runs here without ${name}: ${by[name].detail}`)
 	assert.equal(got.code, told.checks.some((c) => c.status === 'fail') ? 1 : 0)
 	assert.equal(told.ok, got.code === 0)
-	assert.match(atoll(['doctor', '--listen', host]).out, /^\d+ ok, \d+ to look at, \d+ missing$/m)
+	assert.match(atoll(['doctor', '--listen', host]).out, /^\d+ ok, \d+ warnings, \d+ failed$/m)
 	assert.equal(atoll(['doctor', 'x']).code, 2)
 })
 
@@ -158,10 +158,10 @@ test('F5: doctor compares the disk that is promised with what the pool may take'
 		assert.deepEqual([few.status, few.remedy], ['ok', undefined], few.detail)
 		const many = look('pool_size_mb = 256\npool_max_mb = 512\nmax_sandboxes = 5\ndefault_disk_mb = 128\n')
 		assert.equal(many.status, 'warn', many.detail)
-		assert.match(many.detail, /may take 0\.5 GB; 5 sandboxes .* promised 0\.6 GB/)
+		assert.match(many.detail, /may use 0\.5 GB; 5 sandboxes .* promised 0\.6 GB/)
 		assert.match(many.remedy, /max_sandboxes = 4,/)
 		assert.equal(look('').status, 'warn')	// 1000 of 2 GB each, and 64 GB at most
-		assert.match(look('no_pool = true\n').detail, /no pool/)
+		assert.match(look('no_pool = true\n').detail, /no storage pool/)
 		assert.match(atoll(['doctor', '--config', path.join(dir, 'none')]).err, /none/)
 	} finally {
 		fs.rmSync(dir, { recursive: true, force: true })
@@ -173,14 +173,14 @@ test('doctor tells when the certificate ends, and whether names are found', () =
 	const look = () => Object.fromEntries(JSON.parse(atoll(['doctor', '--json', '--state', dir]).out).checks.map((c) => [c.name, c]))
 	const init = (...args) => assert.equal(atoll(['tls', 'init', '--state', dir, '--public', path.join(dir, 'public'), ...args]).code, 0)
 	try {
-		assert.match(look().certificate.detail, /the server makes one for 'atoll.localhost' when it starts/)
-		assert.match(look()['host names'].detail, /^names below 'atoll.localhost' /)
+		assert.match(look().certificate.detail, /the server creates one for 'atoll.localhost' when it starts/)
+		assert.match(look()['host names'].detail, /^names under 'atoll.localhost' /)
 		init()
-		assert.match(look().certificate.detail, /'atoll.localhost': good for 39\d days/)
+		assert.match(look().certificate.detail, /'atoll.localhost': valid for 39\d days/)
 		init('--days', '3')
 		assert.deepEqual([look().certificate.status, /tls init/.test(look().certificate.remedy)], ['warn', true])
 		fs.writeFileSync(path.join(dir, 'tls/domain'), 'sbx.example.invalid')	// a name that is reserved not to be found
-		assert.deepEqual([look()['host names'].status, /wildcard record/.test(look()['host names'].remedy)], ['warn', true])
+		assert.deepEqual([look()['host names'].status, /wildcard DNS record/.test(look()['host names'].remedy)], ['warn', true])
 		fs.writeFileSync(path.join(dir, 'tls/cert.pem'), 'not a certificate')
 		assert.equal(look().certificate.status, 'warn')
 	} finally {

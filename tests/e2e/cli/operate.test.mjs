@@ -180,7 +180,7 @@ test('keys: create, list, rotate, revoke', () => {
 	ok(['key', 'revoke', json(['key', 'list']).find((k) => k.name === name).id])
 	assert.equal(atoll(['list'], as(last)).code, 1)
 	assert.match(atoll(['key', 'revoke', 'local']).err, /own key|local/)
-	assert.match(atoll(['key', 'revoke', name]).err, /no key/)
+	assert.match(atoll(['key', 'revoke', name]).err, /does not exist/)
 	assert.match(atoll(['key', 'list', '--team', 'no-such']).err, /no team 'no-such'/)
 	for (const args of [['key'], ['key', 'create'], ['key', 'frob'], ['key', 'create', 'a', 'b'], ['key', 'rotate']])
 		assert.equal(atoll(args).code, 2, args.join(' '))

@@ -60,7 +60,7 @@ test('the end of the sandbox ends the shell and is told', () => {
 	const other = ok(['create', '--timeout', '120']).trim()
 	const got = onTerminal(['shell', other], [{ expect: PROMPT }, { run: [ATOLL, 'kill', other] }])
 	assert.deepEqual([got.code, got.ended, got.restored], [1, true, true])
-	assert.match(got.screen, /was ended/)
+	assert.match(got.screen, /was killed/)
 })
 
 test('exec -t: a terminal for one command', () => {

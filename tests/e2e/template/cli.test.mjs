@@ -196,7 +196,7 @@ USER 1000
 	assert.equal(await sh(name, 'cat /seen; echo; ls -A /mounted /opt/out /gone /.atoll-mount 2>&1; cat /mounted/plain.txt'),
 		"plain3\nplain\nls: cannot access '/opt/out': No such file or directory\nls: cannot access '/gone': No such file or directory\n" +
 		"ls: cannot access '/.atoll-mount': No such file or directory\n/mounted:\nplain.txt\nown")
-	for (const [text, why] of [['ONBUILD ONBUILD RUN true', /line 2: ONBUILD ONBUILD is not allowed/], ['ADD git@example.com:x.git /x', /by SSH is not supported/], ['RUN --mount=type=secret,id=a true', /line 2: RUN --mount=type=secret,id=a is not supported/],
+	for (const [text, why] of [['ONBUILD ONBUILD RUN true', /line 2: ONBUILD ONBUILD is not allowed/], ['ADD git@example.com:x.git /x', /over SSH is not supported/], ['RUN --mount=type=secret,id=a true', /line 2: RUN --mount=type=secret,id=a is not supported/],
 		['USER 99999999', /cannot be the number of a user/]]) {
 		fs.writeFileSync(path.join(dir, 'Dockerfile'), `FROM e2bdev/base\n${text}\n`)
 		const run = atoll('template', 'build', dir, '-t', name, ...SMALL)
@@ -216,8 +216,8 @@ test('an image or a template as it is, with a start command', async () => {
 test('what is wrong is told with its line, and nothing is built', () => context({ one: 'FROM e2bdev/base\nFROBNICATE x\n', two: 'FROM e2bdev/base\nCOPY ../x y\n',
 	three: 'FROM e2bdev/base\nCOPY nothing y\n', four: 'FROM e2bdev/base\nRUN echo out; exit 3\n', five: 'FROM no.such/image\n', six: 'FROM e2bdev/base\nCOPY link/passwd /x\n' }, async (dir) => {
 	fs.symlinkSync('/etc', path.join(dir, 'link'))
-	const cases = { one: /line 2: unknown instruction 'FROBNICATE'/, two: /line 2: '\.\.\/x' is outside of the context/, three: /line 2: 'nothing' is not in the context/,
-		four: /step 3: failed to run command 'echo out; exit 3': exit status 3/, five: /no\.such\/image/, six: /outside of the context/ }
+	const cases = { one: /line 2: unknown instruction 'FROBNICATE'/, two: /line 2: '\.\.\/x' is outside the build context/, three: /line 2: 'nothing' is not in the build context/,
+		four: /step 3: failed to run command 'echo out; exit 3': exit status 3/, five: /no\.such\/image/, six: /outside the build context/ }
 	for (const [file, why] of Object.entries(cases)) {
 		const run = atoll('template', 'build', path.join(dir, file), '-t', nameOf('bad'), ...SMALL)
 		assert.equal(run.code, 1, file)
@@ -252,7 +252,7 @@ test('a template goes to a file and comes back under another name', { timeout: 2
 	assert.equal(none.code, 1)
 	assert.match(none.err, /no-such-template/)
 	assert.deepEqual(fs.readdirSync(dir).sort(), ['Dockerfile', 'out.tar.gz'])
-	assert.match(atoll('template', 'import', path.join(dir, 'Dockerfile'), '-t', back).err, /is not a file that template export has made/)
+	assert.match(atoll('template', 'import', path.join(dir, 'Dockerfile'), '-t', back).err, /was not written by 'atoll template export'/)
 	assert.equal(atoll('template', 'export', name).code, 2)
 }))
 

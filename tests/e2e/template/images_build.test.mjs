@@ -280,7 +280,7 @@ test('a template from a layout and from archives, sent by the CLI', { skip, time
 			assert.equal(/ONBUILD of the image is not carried out: RUN echo later/.test(chosen.stderr), source === saved)
 			assert.equal(await sh('several', 'cat /local'), 'there')
 		}
-		assert.match(cli(['e2bdev/base', '-t', 'several', '--image', 'x']).stderr, /--image is for archives and layouts/)
+		assert.match(cli(['e2bdev/base', '-t', 'several', '--image', 'x']).stderr, /--image applies to archives and layouts/)
 
 		const run = cli([debianTar(), '-t', 'rootfs'])
 		assert.equal(run.status, 0, run.stderr.slice(-300))

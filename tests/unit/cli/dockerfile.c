@@ -85,7 +85,7 @@ static void heredocs_are_read_to_their_end(void **state)
 	assert_string_equal(d.v[2].docs[0].body, "one\n");
 	assert_false(d.v[2].docs[0].expand);
 	assert_string_equal(d.v[2].docs[1].body, "two\n");
-	refused("FROM a\nRUN <<EOF\nx\n", "has no end");
+	refused("FROM a\nRUN <<EOF\nx\n", "is not terminated");
 }
 
 static void mistakes_name_their_line(void **state)
@@ -97,31 +97,31 @@ static void mistakes_name_their_line(void **state)
 	refused("FROM a\nRUN\n", "line 2: RUN needs");
 	refused("RUN x\n", "before the first FROM");
 	refused("", "no FROM");
-	refused("FROM scratch\n", "nothing in it");
+	refused("FROM scratch\n", "FROM scratch is not supported");
 	refused("FROM a b\n", "FROM IMAGE [AS NAME]");
 	refused("FROM a\nCOPY a b c\n", "must be a directory");
 	refused("FROM a\nRUN --mount=type=secret,id=x y\n", "not supported");
 	refused("FROM a\nADD --parents a b\n", "not supported");
 	refused("FROM a AS b\nFROM a\nCOPY --from=b --exclude=x a b\n",
 	    "line 3: COPY --exclude is not supported with --from");
-	refused("FROM a\nCOPY --chmod=u+q a b\n", "line 2: --chmod=u+q is not a mode");
+	refused("FROM a\nCOPY --chmod=u+q a b\n", "line 2: --chmod=u+q is not a valid mode");
 	refused("FROM a\nCOPY --checksum=sha256:0 a b\n", "not supported");
 	refused("FROM a\nADD --from=b a b\n", "not supported");
 	refused("FROM a\nADD --checksum=md5:0 http://h/f b\n", "sha256");
 	refused("FROM a\nADD --exclude=x https://h/x.git /d\n", "line 2: --exclude is not supported for a repository");
 	refused("FROM a\nADD --exclude=x https://h/x /d\n", "line 2: --exclude is not supported for a URL");
 	refused("FROM a\nADD https://h/x.git#--upload-pack=x:y /d\n", "line 2: '--upload-pack=x' cannot be the name");
-	refused("FROM a\nADD git@h:x.git /d\n", "line 2: ADD of a repository by SSH is not supported");
+	refused("FROM a\nADD git@h:x.git /d\n", "line 2: ADD of a repository over SSH is not supported");
 	refused("FROM a\nADD --checksum=sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef "
 		"https://h/x.git /d\n",
 	    "line 2: --checksum is not supported for a repository");
 	refused("FROM --other=1 a\n", "not supported");
 	refused("FROM a\nONBUILD ONBUILD RUN x\n", "line 2: ONBUILD ONBUILD is not allowed");
 	refused("FROM a\nONBUILD FROM x\n", "line 2: ONBUILD FROM is not allowed");
-	refused("FROM a\nONBUILD FROB x\n", "line 2: ONBUILD should be followed by an instruction");
+	refused("FROM a\nONBUILD FROB x\n", "line 2: ONBUILD needs an instruction");
 	refused("FROM a AS b\nONBUILD COPY a b c\n\nFROM b\n", "line 4: with several sources");
-	refused("FROM a\nSHELL /bin/sh\n", "line 2: SHELL should be");
-	refused("FROM a\nSHELL []\n", "SHELL should be");
+	refused("FROM a\nSHELL /bin/sh\n", "line 2: expected: SHELL");
+	refused("FROM a\nSHELL []\n", "expected: SHELL");
 	refused("FROM a\nCOPY \"a b\n", "quote");
 }
 
