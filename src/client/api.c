@@ -23,7 +23,7 @@ int api_call(struct atoll *a, struct call *c, struct atoll_error *e)
 	int rc = call_run(a, c, e);
 
 	if (rc < 0 && e->status == 401 && !a->api_key && !a->access_token)
-		return client_fail(e, EACCES, 401, "%s wants a key, and none was given: set E2B_API_KEY", a->api_url);
+		return client_fail(e, EACCES, 401, "%s requires a key: set E2B_API_KEY", a->api_url);
 	return rc;
 }
 

@@ -54,7 +54,7 @@ static int take_page(struct str page, atoll_audit_fn *fn, void *user, uint64_t *
 		if (!z)
 			return client_no_memory(e);
 		if (strncmp(z, "{\"seq\":", 7) != 0)
-			return client_fail(e, EPROTO, 0, "the server's answer is not a list of records");
+			return client_fail(e, EPROTO, 0, "the server's response is not a list of records");
 		*after = strtoull(z + 7, NULL, 10);
 		n++;
 		if (fn(user, *after, z) < 0) {

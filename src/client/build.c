@@ -98,7 +98,7 @@ int atoll_build_send(struct atoll_build *b, const char *hash, uint64_t bytes, at
 		return -e->no;
 	url = str_of(b->url);
 	if (!str_starts(url, "http"))
-		return client_fail(e, EPROTO, 0, "the server did not tell where the files are to be sent");
+		return client_fail(e, EPROTO, 0, "the server did not return an upload URL");
 	c.path = b->url;
 	c.source = source;
 	c.source_user = user;
@@ -122,7 +122,7 @@ int atoll_build_start(struct atoll_build *b, const char *spec, struct atoll_erro
 	if (!path)
 		return client_no_memory(e);
 	if (!body)
-		return client_fail(e, EINVAL, 0, "what to build is not valid JSON");
+		return client_fail(e, EINVAL, 0, "the build description is not valid JSON");
 	return api_send(b->a, &c, body, e);
 }
 

@@ -225,7 +225,7 @@ static int refused(const struct call *c, struct atoll_error *e)
 		return rc;
 	(void)snprintf(why, sizeof(why), "%s", e->text);
 	return client_fail(e, e->no, c->status, "the server refused the key%s: %s",
-	    c->log.a->has_found_key ? " that was found on this machine, as E2B_API_KEY is not set" : "", why);
+	    c->log.a->has_found_key ? " found on this machine, because E2B_API_KEY is not set" : "", why);
 }
 
 /* What came of it. */
@@ -236,7 +236,7 @@ static int judge(struct call *c, CURLcode rc, struct atoll_error *e)
 	if (c->taker_stopped)
 		return client_fail(e, ECANCELED, 0, "interrupted");
 	if (c->answer.bad)
-		return client_fail(e, EFBIG, 0, "the answer of %s is too large", c->base);
+		return client_fail(e, EFBIG, 0, "the response of %s is too large", c->base);
 	/* A server may refuse an upload and close before it has read all of it: its reason counts, not the break. */
 	if (rc != CURLE_OK && !(c->status >= 400 && rc == CURLE_SEND_ERROR))
 		return client_curl_failed(e, rc, c->base);
@@ -352,7 +352,8 @@ int call_json(const struct call *c, json_type type, json_t **ret, struct atoll_e
 
 	if (!j || json_typeof(j) != type) {
 		json_decref(j);
-		return client_fail(e, EPROTO, c->status, "%s did not answer as an atoll or E2B server does", c->base);
+		return client_fail(e, EPROTO, c->status, "the response of %s is not that of an atoll or E2B server",
+		    c->base);
 	}
 	*ret = j;
 	return 0;

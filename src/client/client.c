@@ -113,14 +113,13 @@ int client_refused(struct atoll_error *e, int status, struct str body)
 	const char *text = json_string_value(json_object_get(j, "message"));
 
 	if (status >= 300 && status <= 399)
-		client_fail(e, EPROTO, status, "the server answered with a redirect (%d), which is not followed",
-		    status);
+		client_fail(e, EPROTO, status, "the server returned a redirect (%d), which is not followed", status);
 	else if (text)
 		client_fail(e, no, status, "%s (%d)", text, status);
 	else if (!j && body.n > 0 && body.n < REASON_MAX && body.p[0] != '<')
 		client_fail(e, no, status, "%.*s (%d)", STR_ARG(body), status); /* the code service's are plain text */
 	else
-		client_fail(e, no, status, "the server answered with status %d", status);
+		client_fail(e, no, status, "the server returned status %d", status);
 	json_decref(j);
 	return -no;
 }
@@ -131,17 +130,17 @@ int client_curl_failed(struct atoll_error *e, CURLcode rc, const char *url)
 	case CURLE_COULDNT_CONNECT:
 		return client_fail(e, ECONNREFUSED, 0, "cannot connect to %s: is the server running?", url);
 	case CURLE_COULDNT_RESOLVE_HOST:
-		return client_fail(e, EHOSTUNREACH, 0, "cannot find the host of %s", url);
+		return client_fail(e, EHOSTUNREACH, 0, "cannot resolve the host of %s", url);
 	case CURLE_OPERATION_TIMEDOUT:
-		return client_fail(e, ETIMEDOUT, 0, "no answer in time from %s", url);
+		return client_fail(e, ETIMEDOUT, 0, "no response in time from %s", url);
 	case CURLE_ABORTED_BY_CALLBACK:
 		return client_fail(e, ECANCELED, 0, "interrupted");
 	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_CONNECT_ERROR:
 	case CURLE_SSL_CACERT_BADFILE:
 	case CURLE_SSL_ISSUER_ERROR:
-		return client_fail(e, EKEYREJECTED, 0, "the certificate of %s is not one to trust for that name (%s)",
-		    url, curl_easy_strerror(rc));
+		return client_fail(e, EKEYREJECTED, 0, "the certificate of %s is not trusted for that name (%s)", url,
+		    curl_easy_strerror(rc));
 	case CURLE_URL_MALFORMAT:
 	case CURLE_UNSUPPORTED_PROTOCOL:
 		return client_fail(e, EINVAL, 0, "'%s' is not an http or https URL", url);
@@ -149,7 +148,7 @@ int client_curl_failed(struct atoll_error *e, CURLcode rc, const char *url)
 	case CURLE_RECV_ERROR:
 	case CURLE_SEND_ERROR:
 	case CURLE_PARTIAL_FILE:
-		return client_fail(e, ECONNRESET, 0, "the connection to %s broke", url);
+		return client_fail(e, ECONNRESET, 0, "the connection to %s was lost", url);
 	case CURLE_OUT_OF_MEMORY:
 		return client_no_memory(e);
 	default:
@@ -227,7 +226,8 @@ int client_pairs_json(const struct atoll_pair *v, size_t n, json_t **ret, struct
 	json_t *o = n == 0 || v ? json_object() : NULL;
 
 	if (n > 0 && !v)
-		return client_fail(e, EINVAL, 0, "%zu pairs of names and values are said to be given, but are not", n);
+		return client_fail(e, EINVAL, 0, "%zu pairs of names and values are announced, but the pointer is NULL",
+		    n);
 	for (size_t i = 0; o && i < n; i++) {
 		if (json_object_set_new(o, v[i].name, json_string(v[i].value)) == 0)
 			continue;

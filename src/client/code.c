@@ -81,9 +81,10 @@ static int run_init(struct atoll_run *r, struct atoll_sandbox *sb, const struct 
 	if (TAKE_IN(&code, given, e) < 0 || (given_on && TAKE_IN(&on, given_on, e) < 0))
 		return -e->no;
 	if (!code.code || (code.n_envs > 0 && !code.envs))
-		return client_fail(e, EINVAL, 0, "there is no code, or there are no variables");
+		return client_fail(e, EINVAL, 0, "the code is NULL, or the variables are missing");
 	if (code.language && code.context_id)
-		return client_fail(e, EINVAL, 0, "a language and a context were given: a context has its language");
+		return client_fail(e, EINVAL, 0,
+		    "a language and a context are both set: a context has its own language");
 	autojson json_t *body = request(&code, e);
 	if (!body)
 		return -e->no;
@@ -119,16 +120,17 @@ static int explain(const struct atoll_run *r, const struct atoll_error *why, str
 	case -ECANCELED:
 		return client_fail(e, ECANCELED, 0, "interrupted");
 	case -EFBIG:
-		return client_fail(e, EFBIG, 200, "the code gave more than is kept");
+		return client_fail(e, EFBIG, 200, "the code produced more output than can be stored");
 	case -ENOMEM:
 		return client_no_memory(e);
 	default:
-		return client_fail(e, EPROTO, 200, "%s did not answer as an atoll or E2B server does", sb->code_url);
+		return client_fail(e, EPROTO, 200, "the response of %s is not that of an atoll or E2B server",
+		    sb->code_url);
 	}
 	if (why->no == ECONNRESET)
 		return client_broke(sb, "the code ended", e);
 	if (why->no == ETIMEDOUT && why->status == 0)
-		return client_fail(e, ETIMEDOUT, 0, "the code did not end in time");
+		return client_fail(e, ETIMEDOUT, 0, "the code did not finish in time");
 	if (why->status == 502)
 		return client_fail(e, ESRCH, 502,
 		    "sandbox '%s' has ended or is paused, or its template cannot run code", sb->id);

@@ -45,7 +45,8 @@ json_t *command_message(const struct atoll_command *cmd, struct atoll_error *e)
 	json_t *envs = NULL;
 
 	if (!argv || !argv[0] || (cmd->line && cmd->argv)) {
-		client_fail(e, EINVAL, 0, cmd->line ? "the command has both a line and words" : "the command is empty");
+		client_fail(e, EINVAL, 0,
+		    cmd->line ? "the command has both a line and an argument vector" : "the command is empty");
 		return NULL;
 	}
 	json_t *args = args_json(argv, e);
@@ -144,7 +145,7 @@ int atoll_command_run(struct atoll_sandbox *sb, const struct atoll_command *give
 	if (TAKE_IN(&cmd, given, e) < 0)
 		return -e->no;
 	if (cmd.with_stdin)
-		return client_fail(e, EINVAL, 0, "a command with input is started with atoll_process_start()");
+		return client_fail(e, EINVAL, 0, "a command with input must be started with atoll_process_start()");
 	autojson json_t *message = command_message(&cmd, e);
 	if (!message)
 		return -e->no;
@@ -245,7 +246,7 @@ int atoll_process_kill(struct atoll_sandbox *sb, int64_t pid, int sig, struct at
 {
 	NEED(e, sb);
 	if ((sig != SIGKILL && sig != SIGTERM) || pid <= 0)
-		return client_fail(e, EINVAL, 0, "only SIGKILL and SIGTERM can be sent, and only to a process");
+		return client_fail(e, EINVAL, 0, "only SIGKILL and SIGTERM can be sent, to a valid process ID");
 	autojson json_t *body = json_pack("{s:{s:I},s:s}", "process", "pid", (json_int_t)pid, "signal",
 	    sig == SIGKILL ? "SIGNAL_SIGKILL" : "SIGNAL_SIGTERM");
 

@@ -97,7 +97,7 @@ static int find_local(const struct atoll_config *cfg, struct found *f, struct at
 	if (f->api_url && client_is_loopback(f->api_url))
 		return 0;
 	return client_fail(e, EINVAL, 0,
-	    "no API key: set E2B_API_KEY (no server of this machine was found: '%s/key' cannot be read)",
+	    "no API key: set E2B_API_KEY (no local server was found: '%s/key' cannot be read)",
 	    cfg->state_dir ? cfg->state_dir : STATE_DIR);
 }
 
@@ -127,8 +127,7 @@ static int find(const struct atoll_config *cfg, struct found *f, struct atoll_er
 	if (!f->sandbox_url && !f->domain)
 		f->sandbox_url = f->api_url;
 	if ((f->api_key && !key_ok(f->api_key)) || (f->access_token && !key_ok(f->access_token)))
-		return client_fail(e, EINVAL, 0,
-		    "the API key is empty or has characters that no key has (E2B_API_KEY)");
+		return client_fail(e, EINVAL, 0, "the API key is empty or contains invalid characters (E2B_API_KEY)");
 	return 0;
 }
 
@@ -177,7 +176,7 @@ static bool wants_mock(const struct atoll_config *cfg)
 static int use_mock(struct atoll *a, const struct atoll_config *cfg, struct found *f, struct atoll_error *e)
 {
 	if (!cfg->mock)
-		(void)fprintf(stderr, "libatoll: ATOLL_MOCK is set: there is no server, nothing is run\n");
+		(void)fprintf(stderr, "libatoll: ATOLL_MOCK is set: no server is used, and nothing is executed\n");
 	a->mock = mock_new();
 	*f = (struct found) { .api_url = MOCK_URL, .sandbox_url = MOCK_URL, .api_key = "mock" };
 	return a->mock ? 0 : client_no_memory(e);

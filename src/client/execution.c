@@ -19,7 +19,7 @@ struct result {
 	struct atoll_pair *extra;
 };
 
-#define CUT "\n[the output was cut here: it is too long]\n"
+#define CUT "\n[the output is too long and was truncated here]\n"
 /* that each piece counts on top of its bytes: many small ones take more than their text */
 #define PIECE_COST 32
 

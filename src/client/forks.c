@@ -19,7 +19,7 @@ static void fill_fork(struct kept *k, void *item, json_t *o)
 		.code = (int)json_number(error, "code", 0),
 	};
 	if (!f->id && !f->error)
-		f->error = "the server did not tell why";
+		f->error = "the server gave no reason";
 }
 
 int atoll_fork(struct atoll *a, const char *id, const struct atoll_fork_spec *spec, struct atoll_forks **ret,

@@ -60,9 +60,9 @@ static int put_envs(struct envs *to, const struct atoll_git *g, const char *url,
 	};
 
 	if (g->n_envs > ENVS_MAX - 16 || (g->n_envs > 0 && !g->envs))
-		return client_fail(e, EINVAL, 0, "too many variables, or none are given");
+		return client_fail(e, EINVAL, 0, "too many variables, or the pointer is NULL");
 	if (!g->username != !g->password)
-		return client_fail(e, EINVAL, 0, "a user name and a password are both needed, or none of them");
+		return client_fail(e, EINVAL, 0, "a user name and a password must be given together");
 	for (size_t i = 0; i < ARRAY_LEN(always); i++)
 		to->v[to->n++] = always[i];
 	for (size_t i = 0; i < g->n_envs; i++)
@@ -70,7 +70,7 @@ static int put_envs(struct envs *to, const struct atoll_git *g, const char *url,
 	if (!g->username)
 		return 0;
 	if (strpbrk(g->username, "\r\n") || strpbrk(g->password, "\r\n"))
-		return client_fail(e, EINVAL, 0, "the user name or the password has a line break");
+		return client_fail(e, EINVAL, 0, "the user name or password contains a line break");
 	to->key = helper_key(url);
 	if (!to->key)
 		return client_no_memory(e);
@@ -98,7 +98,7 @@ static int run_once(struct atoll_sandbox *sb, const struct atoll_git *g, const c
 	struct envs envs = { .n = 0 };
 
 	if (w->full)
-		return client_fail(e, E2BIG, 0, "too many words for one git command");
+		return client_fail(e, E2BIG, 0, "too many arguments for one git command");
 	int rc = put_envs(&envs, g, url, e);
 	if (rc == 0)
 		rc = atoll_command_run(sb,
@@ -161,7 +161,7 @@ int git_judge(const char *what, const struct atoll_output *o, const struct atoll
 	if (fatal && fatal < s.p + s.n)
 		str_skip(&s, (size_t)(fatal - s.p));
 	if (is_refusal(text))
-		return client_fail(e, EACCES, 0, "git %s: the remote did not let us in%s: %.*s", what,
+		return client_fail(e, EACCES, 0, "git %s: the remote refused access%s: %.*s", what,
 		    g->username ? "" : " (no user name and password were given)", (int)(s.n < 300 ? s.n : 300), s.p);
 	return client_fail(e, EIO, 0, "git %s: %.*s (%s)", what, (int)(s.n < 300 ? s.n : 300), s.p, o->exit.status);
 }
@@ -187,7 +187,7 @@ int git_begin(const struct atoll_git *given, struct atoll_git *g, struct git_wor
 	if (TAKE_IN(g, given, e) < 0)
 		return -e->no;
 	if (!g->dir || !*g->dir)
-		return client_fail(e, EINVAL, 0, "the directory of the repository is not given");
+		return client_fail(e, EINVAL, 0, "the repository directory is missing");
 	*w = (struct git_words) { .n = 0 };
 	git_word(w, "git");
 	git_word(w, "-C");
@@ -199,7 +199,7 @@ int git_check_name(const char *what, const char *z, struct atoll_error *e)
 {
 	if (!z || (*z && *z != '-'))
 		return 0;
-	return client_fail(e, EINVAL, 0, "'%s' is not the name of a %s", z, what);
+	return client_fail(e, EINVAL, 0, "'%s' is not a valid %s name", z, what);
 }
 
 int atoll_git_clone(struct atoll_sandbox *sb, const struct atoll_git *given, const char *url, const char *branch,
@@ -325,8 +325,8 @@ static int exchange(struct atoll_sandbox *sb, const struct atoll_git *given, con
 	autofree char *url = g.username ? git_remote_url(sb, &g, remote) : NULL;
 
 	if (g.username && !url)
-		return client_fail(e, EINVAL, 0, "git %s: the repository has no remote '%s' to give the password to",
-		    verb, remote ? remote : "origin");
+		return client_fail(e, EINVAL, 0, "git %s: the repository has no remote '%s' to authenticate with", verb,
+		    remote ? remote : "origin");
 	git_word(&w, verb);
 	if (option)
 		git_word(&w, option);
@@ -342,7 +342,7 @@ int atoll_git_push(struct atoll_sandbox *sb, const struct atoll_git *g, const ch
 {
 	NEED(e, sb && g);
 	if (set_upstream && !branch)
-		return client_fail(e, EINVAL, 0, "which branch is to follow the remote's?");
+		return client_fail(e, EINVAL, 0, "set_upstream requires a branch");
 	return exchange(sb, g, "push", set_upstream ? "--set-upstream" : NULL, remote, branch, e);
 }
 

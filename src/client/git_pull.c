@@ -21,7 +21,8 @@ static int option_of(const char *how, const char **ret, struct atoll_error *e)
 		if (strcmp(options[i].how, how) == 0)
 			*ret = options[i].option;
 	}
-	return !how || *ret ? 0 : client_fail(e, EINVAL, 0, "'%.40s' is no way to pull: merge, rebase or ff-only", how);
+	return !how || *ret ? 0
+			    : client_fail(e, EINVAL, 0, "'%.40s' is not a pull mode: merge, rebase or ff-only", how);
 }
 
 /* Has this pull begun to join the branches, and stopped? What an earlier one left unfinished is not ours to undo. */
@@ -92,7 +93,7 @@ static int stuck(struct atoll_sandbox *sb, const struct atoll_git *g, const stru
 		undo(sb, g);
 	if (list)
 		rc = client_fail(e, EIO, 0, "git pull: conflict in %s; %s", names.bad ? "many files" : buf_cstr(&names),
-		    g->keep_conflict ? "the files hold both versions" : "the pull was undone and nothing has changed");
+		    g->keep_conflict ? "the files contain conflict markers" : "the pull was undone");
 	if (ret_conflicts)
 		*ret_conflicts = take_ptr(&list);
 	free(list);
@@ -130,7 +131,7 @@ int git_pull(struct atoll_sandbox *sb, const struct atoll_git *given, const char
 	autofree char *url = g.username ? git_remote_url(sb, &g, remote) : NULL;
 
 	if (g.username && !url)
-		return client_fail(e, EINVAL, 0, "git pull: the repository has no remote '%s' to give the password to",
+		return client_fail(e, EINVAL, 0, "git pull: the repository has no remote '%s' to authenticate with",
 		    remote ? remote : "origin");
 	int rc = pull_once(sb, &g, url, option, remote, branch, &o, e);
 

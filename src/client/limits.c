@@ -66,7 +66,7 @@ json_t *client_limits_json(const struct atoll_pair *set, size_t n, struct atoll_
 
 		if (!v) {
 			json_decref(body);
-			client_fail(e, EINVAL, 0, "'%.60s' is not a number, nor 'default'", set[i].value);
+			client_fail(e, EINVAL, 0, "'%.60s' is not a number or 'default'", set[i].value);
 			return NULL;
 		}
 		(void)json_object_set_new(body, set[i].name, v);

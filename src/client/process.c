@@ -153,7 +153,7 @@ static size_t on_stream(char *bytes, size_t size, size_t n, void *user)
 		}
 	}
 	if (rc < 0) {
-		p->failed = client_fail(&p->error, EPROTO, 200, "the stream of the command is not what was expected");
+		p->failed = client_fail(&p->error, EPROTO, 200, "the command's stream is malformed");
 		return 0;
 	}
 	buf_consume(&p->in, p->in.n - in.n);
@@ -363,7 +363,7 @@ int atoll_process_connect(struct atoll_sandbox *sb, int64_t pid, bool is_tty, at
 {
 	NEED(e, sb && ret);
 	if (pid <= 0)
-		return client_fail(e, EINVAL, 0, "%lld is not the number of a process", (long long)pid);
+		return client_fail(e, EINVAL, 0, "%lld is not a process ID", (long long)pid);
 	const struct opening o = { .path = "/process.Process/Connect", .tty = is_tty, .with_stdin = true };
 	autojson json_t *message = json_pack("{s:{s:I}}", "process", "pid", (json_int_t)pid);
 
@@ -446,7 +446,7 @@ int atoll_process_resize(struct atoll_process *p, unsigned cols, unsigned rows, 
 {
 	NEED(e, p);
 	if (!p->tty || cols == 0 || rows == 0)
-		return client_fail(e, EINVAL, 0, "the command has no terminal, or the size is none");
+		return client_fail(e, EINVAL, 0, "the command has no terminal, or the size is invalid");
 	if (p->pid <= 0)
 		return client_fail(e, ESRCH, 0, "the command has not started");
 	return tell(p, "/process.Process/Update", "pty", command_size(cols, rows), e);

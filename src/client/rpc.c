@@ -101,7 +101,7 @@ static int handle(struct rpc_stream *s, const struct envelope *env)
 	struct event ev;
 
 	if (event_parse(env, &ev, &s->data) < 0)
-		return client_fail(s->e, EPROTO, 200, "the stream of %s is not what was expected", s->path);
+		return client_fail(s->e, EPROTO, 200, "the stream of %s is malformed", s->path);
 	if (ev.kind == EVENT_ERROR)
 		return client_fail(s->e, event_errno(&ev), 0, "%s", ev.message);
 	return s->on_event(s->user, &ev, &s->data, s->e);
@@ -118,7 +118,7 @@ static int on_bytes(void *user, const void *p, size_t n)
 		int rc = s->in.bad ? -EBADMSG : envelope_parse(&in, &env);
 
 		if (rc < 0)
-			s->rc = client_fail(s->e, EPROTO, 200, "the stream of %s is not what was expected", s->path);
+			s->rc = client_fail(s->e, EPROTO, 200, "the stream of %s is malformed", s->path);
 		if (rc <= 0)
 			break;
 		s->rc = handle(s, &env);
@@ -174,6 +174,7 @@ int client_broke(struct atoll_sandbox *sb, const char *what, struct atoll_error 
 	struct atoll_error why;
 
 	if (atoll_sandbox_running(sb, &why) == 0)
-		return client_fail(e, ESRCH, 0, "sandbox '%s' was ended (killed, or its timeout has passed)", sb->id);
-	return client_fail(e, ECONNRESET, 0, "the connection to %s broke before %s", sb->envd_url, what);
+		return client_fail(e, ESRCH, 0, "sandbox '%s' has ended (it was killed, or its timeout expired)",
+		    sb->id);
+	return client_fail(e, ECONNRESET, 0, "the connection to %s was lost before %s", sb->envd_url, what);
 }

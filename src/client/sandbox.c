@@ -79,9 +79,10 @@ static int sandbox_of(struct atoll *a, const json_t *j, struct atoll_sandbox **r
 		domain = a->domain;
 	if (!a->sandbox_url && (!domain || !is_host(domain)))
 		return client_fail(e, EPROTO, 0,
-		    "%s tells no domain of its sandboxes: set E2B_DOMAIN or E2B_SANDBOX_URL", a->api_url);
+		    "%s reports no domain for its sandboxes: set E2B_DOMAIN or E2B_SANDBOX_URL", a->api_url);
 	if (!id || !is_name(id) || (token && !is_plain(token)) || (traffic && !is_plain(traffic)))
-		return client_fail(e, EPROTO, 0, "%s did not answer as an atoll or E2B server does", a->api_url);
+		return client_fail(e, EPROTO, 0, "the response of %s is not that of an atoll or E2B server",
+		    a->api_url);
 	struct atoll_sandbox *sb = calloc(1, sizeof(*sb));
 	if (!sb)
 		return client_no_memory(e);
@@ -113,7 +114,7 @@ int client_sandbox_again(struct atoll *a, const char *json, struct atoll_sandbox
 {
 	autojson json_t *j = json_loads(json, 0, NULL);
 
-	return j ? sandbox_of(a, j, ret, e) : client_fail(e, EINVAL, 0, "what is kept of the sandbox is not JSON");
+	return j ? sandbox_of(a, j, ret, e) : client_fail(e, EINVAL, 0, "the saved sandbox is not JSON");
 }
 
 static json_t *mounts_json(const struct atoll_spec *spec)
@@ -149,7 +150,7 @@ static json_t *create_message(const struct atoll *a, const struct atoll_spec *sp
 	json_object_set_new(body, "envVars", envs);
 	if (spec->n_volumes > 0 &&
 	    (!spec->volumes || json_object_set_new(body, "volumeMounts", mounts_json(spec)) < 0)) {
-		client_fail(e, EINVAL, 0, "the name or path of a volume is not valid UTF-8, or not given");
+		client_fail(e, EINVAL, 0, "the name or path of a volume is missing or not valid UTF-8");
 		return NULL;
 	}
 	if (spec->timeout_s > 0)
@@ -259,7 +260,8 @@ int atoll_sandbox_host(const struct atoll_sandbox *sb, unsigned port, char *ret,
 		    "sandbox '%s' has no host names: its server has no domain (E2B_DOMAIN)", sb->id);
 	int n = snprintf(ret, size, "%u-%s.%s", port, sb->id, sb->domain);
 
-	return n > 0 && (size_t)n < size ? 0 : client_fail(e, ENAMETOOLONG, 0, "no room for the host name");
+	return n > 0 && (size_t)n < size ? 0
+					 : client_fail(e, ENAMETOOLONG, 0, "the buffer is too small for the host name");
 }
 
 const char *atoll_sandbox_id(const struct atoll_sandbox *sb)

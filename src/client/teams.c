@@ -189,7 +189,7 @@ int atoll_log_level(struct atoll *a, const char *set, char ret[ATOLL_LEVEL_SIZE]
 	if ((set ? api_send(a, &c, body, e) : api_call(a, &c, e)) < 0 || call_json(&c, JSON_OBJECT, &answer, e) < 0)
 		return -e->no;
 	if (!str_copy(ret, ATOLL_LEVEL_SIZE, str_of(json_text(answer, "level"))))
-		return client_fail(e, EPROTO, c.status, "%s did not answer as an atoll server does", c.base);
+		return client_fail(e, EPROTO, c.status, "the response of %s is not that of an atoll server", c.base);
 	return 0;
 }
 

@@ -14,7 +14,7 @@ static int check(const struct atoll_watch_spec *given, struct atoll_watch_spec *
 {
 	if (TAKE_IN(spec, given, e) < 0)
 		return -e->no;
-	return spec->path ? 0 : client_fail(e, EINVAL, 0, "there is no path to watch");
+	return spec->path ? 0 : client_fail(e, EINVAL, 0, "the path to watch is missing");
 }
 
 /* --- as they happen --- */

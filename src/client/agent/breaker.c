@@ -69,7 +69,7 @@ int atoll_breaker_enter(struct atoll_breaker *b, struct atoll_error *e)
 	if (go)
 		return 0;
 	return client_fail(e, EHOSTDOWN, 0,
-	    "the server has failed %u times in a row and is not asked again for %lld ms", b->cfg.failures,
+	    "the server has failed %u times in a row; no calls are made for another %lld ms", b->cfg.failures,
 	    (long long)left);
 }
 

@@ -17,7 +17,7 @@ int atoll_agent_call(struct atoll *a, const char *method, const char *path, cons
 	autocall struct call c = CALL_INIT(method, a->api_url, path);
 
 	if (strncmp(path, "/agent/", 7) != 0 || strpbrk(path, " \r\n"))
-		return client_fail(e, EINVAL, 0, "'%.80s' is not a path below /agent", path);
+		return client_fail(e, EINVAL, 0, "'%.80s' is not a path under /agent", path);
 	c.timeout_ms = 0; /* as long as the code of a message runs; atoll_set_stop() can end it */
 	if (body && call_header(&c, "Content-Type: application/json") < 0)
 		return client_no_memory(e);

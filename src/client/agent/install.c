@@ -117,7 +117,7 @@ int atoll_package_check(const char *manager, const char *name, struct atoll_erro
 	if (manager_find(manager, &m, e) < 0)
 		return -e->no;
 	if (strlen(name) > NAME_MAX_BYTES || !managers[m].ok(name))
-		return client_fail(e, EINVAL, 0, "'%.80s' is not the name of a package of %s", name, manager);
+		return client_fail(e, EINVAL, 0, "'%.80s' is not a valid package name for %s", name, manager);
 	return 0;
 }
 
@@ -132,7 +132,8 @@ int atoll_install(struct atoll_sandbox *sb, const char *manager, const char *con
 	if (manager_find(manager, &m, e) < 0)
 		return -e->no;
 	if (n == 0 || n > NAMES_MAX)
-		return client_fail(e, EINVAL, 0, n ? "more than %d packages at once" : "which packages?", NAMES_MAX);
+		return client_fail(e, EINVAL, 0, n ? "more than %d packages at once" : "no packages are named",
+		    NAMES_MAX);
 	for (size_t i = 0; i < n; i++) {
 		if (!names[i] || atoll_package_check(manager, names[i], e) < 0)
 			return names[i] ? -e->no : client_fail(e, EINVAL, 0, "the name of package %zu is NULL", i);

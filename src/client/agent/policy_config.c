@@ -190,7 +190,7 @@ static int parse_rule(const json_t *o, struct policy_rule *ret, struct atoll_err
 		    "rule '%s': 'operations' has one that is not read, write, list, remove, upload or download", id);
 	r.id = strdup(id);
 	r.pattern = strdup(pattern);
-	r.reason = strdup(reason ? reason : "matches a pattern of the operator");
+	r.reason = strdup(reason ? reason : "matches a pattern set by the operator");
 	r.language = language ? strdup(language) : NULL;
 	if (!r.id || !r.pattern || !r.reason || (language && !r.language) ? client_no_memory(e) < 0
 									  : policy_compile(&r, e) < 0) {
@@ -238,7 +238,7 @@ static int add_disabled(struct atoll_policy *p, const json_t *list, struct atoll
 		while (id && b->id && strcmp(b->id, id) != 0)
 			b++;
 		if (!id || !b->id)
-			return client_fail(e, EINVAL, 0, "'disable' has '%.60s', which is no rule of the library",
+			return client_fail(e, EINVAL, 0, "'disable' contains '%.60s', which is not a built-in rule",
 			    id ? id : "");
 		v[p->n_disabled] = strdup(id);
 		if (!v[p->n_disabled])
@@ -266,8 +266,8 @@ int atoll_policy_set_mode(struct atoll_policy *p, const char *key, enum atoll_po
 	if (v)
 		p->keys = v;
 	if (!copy)
-		return client_fail(e, p->n_keys < KEYS_MAX ? ENOMEM : E2BIG, 0,
-		    "more than %d keys have a mode of their own", KEYS_MAX);
+		return client_fail(e, p->n_keys < KEYS_MAX ? ENOMEM : E2BIG, 0, "more than %d keys have their own mode",
+		    KEYS_MAX);
 	p->keys[p->n_keys++] = (struct policy_key) { copy, mode };
 	return 0;
 }

@@ -258,7 +258,7 @@ int client_chdir_code(const char *language, const char *dir, char **ret, struct 
 	if (i == ARRAY_LEN(all))
 		return client_fail(e, EINVAL, 400, "field 'workingDirectory' is not supported for %s", language);
 	if (!*dir || strlen(dir) > 4096 || strpbrk(dir, "\r\n"))
-		return client_fail(e, EINVAL, 400, "field 'workingDirectory' must be the path of a directory");
+		return client_fail(e, EINVAL, 400, "field 'workingDirectory' must be a directory path");
 	autojson json_t *j = json_string(dir);
 	/* a string of JSON is one of these languages, too */
 	autofree char *quoted = i == 3 ? shell_quoted(dir) : j ? json_dumps(j, JSON_ENCODE_ANY) : NULL;

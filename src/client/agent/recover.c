@@ -23,25 +23,23 @@ static const struct {
 	const char *type, *remedy;
 } kinds[] = {
 	[KIND_TIMEOUT] = { "TIMEOUT",
-	    "The code was interrupted; variables of earlier cells are still there. Do less at a time, or give a longer "
-	    "timeout." },
+	    "The code was interrupted; variables of earlier cells are intact. Split the work into smaller steps, or "
+	    "set a longer timeout." },
 	[KIND_MEMORY] = { "MEMORY_LIMIT",
-	    "The code needed more memory than the sandbox has and was ended. Work on smaller pieces, free what is not "
-	    "needed, or ask for a higher memory limit." },
+	    "The code needed more memory than the sandbox has and was killed. Process less data at a time, free memory "
+	    "that is not needed, or request a higher memory limit." },
 	[KIND_SANDBOX] = { "SANDBOX_UNAVAILABLE",
 	    "The sandbox has ended. Call again with the same session: it continues in a new sandbox, without earlier "
 	    "variables." },
 	[KIND_SERVICE] = { "SERVICE_UNAVAILABLE",
-	    "The server could not be reached. Nothing was run. Wait a little and try again; do the parts that need no "
-	    "code meanwhile." },
+	    "The server could not be reached. Nothing was run. Wait a moment and try again; until then, do work that "
+	    "needs no code." },
 	[KIND_LIMIT] = { "LIMIT_REACHED",
-	    "A limit of this key is reached. If it is one of requests per second, wait a moment; else end a session or "
-	    "a sandbox that is no longer needed. Then try again." },
+	    "A limit of this key is reached. If it is the request rate, wait a moment; otherwise end a session or "
+	    "sandbox that is no longer needed. Then try again." },
 	[KIND_REFUSED] = { "REFUSED",
-	    "The server refused the request as it is. Change what the message names; trying the same again does not "
-	    "help." },
-	[KIND_OTHER] = { "OTHER",
-	    "Read the cause. If it does not name something to change, try once more in a new session." },
+	    "The server refused the request. Change what the message names; retrying the same request does not help." },
+	[KIND_OTHER] = { "OTHER", "Read the cause. If it names nothing to change, try once more in a new session." },
 };
 
 static bool is_transport(int no, int status)
@@ -130,7 +128,7 @@ static int env_number(const char *name, uint64_t min, uint64_t max, unsigned *re
 	if (!z || !*z)
 		return 0;
 	if (str_to_u64(str_of(z), max, &v) < 0 || v < min)
-		return client_fail(e, EINVAL, 0, "%s must be a whole number from %llu to %llu, not '%.40s'", name,
+		return client_fail(e, EINVAL, 0, "%s must be an integer from %llu to %llu, not '%.40s'", name,
 		    (unsigned long long)min, (unsigned long long)max, z);
 	*ret = (unsigned)v;
 	return 0;

@@ -175,7 +175,7 @@ json_t *redact_string(json_t *s, const char *const *secrets)
 	while (secrets && secrets[n])
 		n++;
 	autofree char *clean = atoll_redact(json_string_value(s), secrets, n);
-	json_t *other = clean ? json_string(clean) : json_string("[not shown: out of memory]");
+	json_t *other = clean ? json_string(clean) : json_string("[redacted: out of memory]");
 
 	json_decref(s);
 	return other;

@@ -64,7 +64,7 @@ int session_envs_read(const char *envs, struct session_envs *ret, struct atoll_e
 	}
 	if (json_object_size(ret->object) > ENVS_MAX) {
 		session_envs_done(ret);
-		return client_fail(e, EINVAL, 400, "a session has %d variables at most", ENVS_MAX);
+		return client_fail(e, EINVAL, 400, "a session can have at most %d variables", ENVS_MAX);
 	}
 	ret->v = calloc(json_object_size(ret->object) + CLIENT_GIT_ENVS + 1, sizeof *ret->v);
 	if (!ret->v) {

@@ -314,8 +314,8 @@ static int make_room(struct atoll_sessions *m, struct atoll *a, const struct ato
 		if (idle)
 			evict(m, a, idle);
 		else if (looked)
-			return client_fail(e, EDQUOT, 429,
-			    "session limit reached: %u sessions are open at once at most", m->cfg.max_sessions);
+			return client_fail(e, EDQUOT, 429, "session limit reached: at most %u sessions can be open",
+			    m->cfg.max_sessions);
 		else
 			mark_empty(m, a, as->owner);
 	}
@@ -327,7 +327,7 @@ static int make_room(struct atoll_sessions *m, struct atoll *a, const struct ato
 static int check_text(const char *field, const char *z, bool needed, struct atoll_error *e)
 {
 	if (!z || !*z)
-		return needed ? client_fail(e, EINVAL, 400, "%s must be given", field) : 0;
+		return needed ? client_fail(e, EINVAL, 400, "%s is required", field) : 0;
 	if (strlen(z) >= sizeof((struct atoll_session *)NULL)->agent_id)
 		return client_fail(e, EINVAL, 400, "%s is longer than 127 bytes", field);
 	for (; *z; z++) {
@@ -590,7 +590,7 @@ int atoll_sessions_adopt(struct atoll_sessions *m, const struct atoll_session *s
 	(void)pthread_mutex_unlock(&m->lock);
 	if (twice)
 		session_free(mine);
-	return twice ? client_fail(e, EEXIST, 0, "session '%.60s' is known already", s->id) : 0;
+	return twice ? client_fail(e, EEXIST, 0, "session '%.60s' already exists", s->id) : 0;
 }
 
 /* --- use --- */

@@ -91,10 +91,10 @@ int client_thresholds(const json_t *o, struct atoll_thresholds *ret, struct atol
 							   : NULL;
 
 		if (!to)
-			return client_fail(e, EINVAL, 400, "field 'alertThresholds.%.40s' is not known", name);
+			return client_fail(e, EINVAL, 400, "field 'alertThresholds.%.40s' is unknown", name);
 		if (!json_is_integer(v) || json_integer_value(v) < 1 || json_integer_value(v) > 100)
 			return client_fail(e, EINVAL, 400,
-			    "field 'alertThresholds.%.40s' must be a whole number of percent from 1 to 100", name);
+			    "field 'alertThresholds.%.40s' must be a percentage from 1 to 100", name);
 		*to = (unsigned)json_integer_value(v);
 	}
 	return 0;
@@ -123,7 +123,7 @@ int client_resources(const json_t *o, struct atoll_resources *ret, struct atoll_
 				    "\"0.5\"");
 			r.cpu_permille = (unsigned)(cpu * 1000 + 0.5);
 		} else {
-			return client_fail(e, EINVAL, 400, "field 'resourceLimits.%.40s' is not known", name);
+			return client_fail(e, EINVAL, 400, "field 'resourceLimits.%.40s' is unknown", name);
 		}
 	}
 	ret->memory_mb = r.memory_mb ? r.memory_mb : ret->memory_mb;
@@ -177,7 +177,7 @@ static int take_all(struct atoll_agent_settings *s, const json_t *o, struct atol
 		while (known[i] && strcmp(known[i], name) != 0)
 			i++;
 		if (!known[i])
-			return client_fail(e, EINVAL, 0, "field '%.60s' is not known", name);
+			return client_fail(e, EINVAL, 0, "field '%.60s' is unknown", name);
 	}
 	if (json_get_str(o, "apiKey", &key, &why) < 0 || json_get_bool(o, "redact", &s->redact, &why) < 0 ||
 	    json_get_str(o, "defaultEnvironment", &environment, &why) < 0 ||

@@ -23,7 +23,7 @@ int atoll_warm_new(struct atoll *a, const struct atoll_spec *spec, size_t target
 {
 	NEED(e, a && spec && ret);
 	if (target > TARGET_MAX)
-		return client_fail(e, EINVAL, 0, "more than %d sandboxes cannot wait", TARGET_MAX);
+		return client_fail(e, EINVAL, 0, "at most %d sandboxes can be kept warm", TARGET_MAX);
 	struct atoll_warm *w = calloc(1, sizeof *w);
 
 	if (!w)

@@ -123,7 +123,7 @@ static void set_state(struct mock_sandbox *sb, bool running, bool paused)
 static void change(struct mock_call *c, struct mock_sandbox *sb, bool wants_paused, bool run, int status)
 {
 	if (sb->paused != wants_paused) {
-		mock_refuse(c, 409, "sandbox '%s' is %s already", sb->id, sb->paused ? "paused" : "running");
+		mock_refuse(c, 409, "sandbox '%s' is already %s", sb->id, sb->paused ? "paused" : "running");
 		return;
 	}
 	set_state(sb, run, !run);
@@ -167,7 +167,7 @@ static void one(struct mock_call *c, struct mock_sandbox *sb, const char *what)
 	} else if (strcmp(what, "/logs") == 0 && get) {
 		mock_json(c, 200, json_pack("{s:[],s:[]}", "logs", "logEntries"));
 	} else {
-		mock_refuse(c, 501, "the mock has no call %s %s", c->method, c->path);
+		mock_refuse(c, 501, "the mock does not implement %s %s", c->method, c->path);
 	}
 }
 
@@ -188,7 +188,7 @@ void mock_api(struct mock_call *c)
 		return;
 	}
 	if (strncmp(path, "/sandboxes/", 11) != 0) {
-		mock_refuse(c, 501, "the mock has no call %s %s", c->method, c->path);
+		mock_refuse(c, 501, "the mock does not implement %s %s", c->method, c->path);
 		return;
 	}
 	size_t n = strcspn(path + 11, "/");

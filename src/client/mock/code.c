@@ -99,7 +99,7 @@ static void execute_any(struct mock_call *c, struct mock_sandbox *sb)
 	autojson json_t *ctx = json_incref(find(sb, id ? id : "mock-default", &i));
 
 	if (language && strcmp(language, "python") != 0)
-		mock_refuse(c, 400, "the mock knows a little Python, and no '%s'", language);
+		mock_refuse(c, 400, "the mock supports a little Python, but not '%s'", language);
 	else if (!ctx)
 		not_found(c, id);
 	else

@@ -205,7 +205,7 @@ static bool run(struct mock_process *p, struct line *l, int *ret)
 		*ret = l->n > 1 ? atoi(word(l, 1)) & 0xff : 0;
 		return false;
 	} else if (strcmp(name, "true") != 0) {
-		autofree char *text = str_fmt("mock: cannot run '%s': this is a mock, no command is really run\n",
+		autofree char *text = str_fmt("mock: cannot run '%s': this is a mock, which executes no commands\n",
 		    name);
 
 		mock_process_put(p, "stderr", text ? text : "", text ? strlen(text) : 0);

@@ -32,7 +32,7 @@ static json_t *raise(struct eval *v, const char *name, const char *value)
 
 static json_t *puzzled(struct eval *v)
 {
-	return raise(v, "MockError", "this is a mock, which understands very little: the code was not run");
+	return raise(v, "MockError", "this is a mock, which supports very little: the code was not run");
 }
 
 static void skip(struct eval *v)

@@ -223,7 +223,7 @@ static bool content(struct mock_call *c, struct mock_sandbox *sb)
 	if (strcmp(c->path, "/files") != 0)
 		return false;
 	if (query_get(str_of(c->query), "path", &given) < 0) {
-		mock_refuse(c, 400, "a path is needed");
+		mock_refuse(c, 400, "a path is required");
 		return true;
 	}
 	mock_path(given, &path);

@@ -202,7 +202,7 @@ static void dispatch(struct mock_call *c)
 	else if (strcmp(c->path, "/health") == 0)
 		c->status = 204;
 	else if (!mock_files(c, sb) && !mock_watch(c, sb) && !mock_processes(c, sb) && !mock_code(c, sb))
-		mock_refuse(c, 501, "the mock has no call %s %s", c->method, c->path);
+		mock_refuse(c, 501, "the mock does not implement %s %s", c->method, c->path);
 	(void)pthread_mutex_unlock(&c->m->lock);
 	answer(c);
 }

@@ -60,7 +60,7 @@ static void stream(struct mock_call *c, struct mock_process *p, size_t from, boo
 	} else if (more && !c->broken) {
 		p->killed = is_first || p->killed; /* the time of a start is that of the process */
 		(void)pthread_cond_broadcast(&c->m->changed);
-		mock_stream_end(c, "deadline_exceeded", "the time is over");
+		mock_stream_end(c, "deadline_exceeded", "the timeout has expired");
 	} else {
 		mock_stream_end(c, "", "");
 	}
@@ -72,7 +72,7 @@ static void start(struct mock_call *c, struct mock_sandbox *sb)
 
 	if (!p || !json_object_get(c->json, "process")) {
 		free(p);
-		mock_stream_end(c, "invalid_argument", "there is no command");
+		mock_stream_end(c, "invalid_argument", "the command is missing");
 		return;
 	}
 	p->sb = sb;
@@ -157,8 +157,8 @@ bool mock_processes(struct mock_call *c, struct mock_sandbox *sb)
 	else if (p)
 		tell(c, p, what);
 	else if (is_stream)
-		mock_stream_end(c, "not_found", "there is no such process");
+		mock_stream_end(c, "not_found", "no such process");
 	else
-		mock_rpc_refuse(c, 404, "not_found", "there is no such process");
+		mock_rpc_refuse(c, 404, "not_found", "no such process");
 	return true;
 }

@@ -38,7 +38,7 @@ static void stream(struct mock_call *c, struct mock_sandbox *sb, const char *dir
 	if (!sb->running)
 		c->broken = true; /* a sandbox that is killed ends its streams abruptly */
 	else
-		mock_stream_end(c, "deadline_exceeded", "the time is over");
+		mock_stream_end(c, "deadline_exceeded", "the timeout has expired");
 }
 
 static void create(struct mock_call *c, struct mock_sandbox *sb, const char *dir, bool recursive)
@@ -84,9 +84,9 @@ static void begin(struct mock_call *c, struct mock_sandbox *sb, bool streamed)
 		create(c, sb, buf_cstr(&dir), recursive);
 	} else if (streamed) {
 		mock_stream_begin(c, "application/connect+json");
-		mock_stream_end(c, code, "there is no such directory");
+		mock_stream_end(c, code, "no such directory");
 	} else {
-		mock_rpc_refuse(c, f ? 400 : 404, code, "there is no such directory");
+		mock_rpc_refuse(c, f ? 400 : 404, code, "no such directory");
 	}
 }
 
@@ -106,7 +106,7 @@ bool mock_watch(struct mock_call *c, struct mock_sandbox *sb)
 	json_t *w = id ? json_object_get(sb->watchers, id) : NULL;
 
 	if (!w) {
-		mock_rpc_refuse(c, 404, "not_found", "there is no such watcher");
+		mock_rpc_refuse(c, 404, "not_found", "no such watcher");
 	} else if (*what == 'G') {
 		poll_events(c, sb, w);
 	} else {

@@ -56,14 +56,14 @@ static void failures_have_a_name_and_a_remedy(void **state)
 		const char *code;
 		bool transport;
 	} all[] = {
-		{ { ETIMEDOUT, 0, "the code did not end in time" }, "TIMEOUT", false },
+		{ { ETIMEDOUT, 0, "the code did not finish in time" }, "TIMEOUT", false },
 		{ { EIO, 0, "killed: out of memory" }, "MEMORY_LIMIT", false },
 		{ { ESRCH, 502, "sandbox 'x' has ended" }, "SANDBOX_UNAVAILABLE", false },
 		{ { ENOENT, 404, "there is no sandbox 'x'" }, "SANDBOX_UNAVAILABLE", false },
 		{ { ECONNREFUSED, 0, "cannot connect" }, "SERVICE_UNAVAILABLE", true },
 		{ { ETIMEDOUT, 504, "no answer in time" }, "SERVICE_UNAVAILABLE", true },
 		{ { EBUSY, 503, "no room" }, "SERVICE_UNAVAILABLE", true },
-		{ { EHOSTDOWN, 0, "is not asked again" }, "SERVICE_UNAVAILABLE", true },
+		{ { EHOSTDOWN, 0, "no calls are made" }, "SERVICE_UNAVAILABLE", true },
 		{ { EAGAIN, 429, "too many" }, "LIMIT_REACHED", false },
 		{ { EINVAL, 400, "field 'x'" }, "REFUSED", false },
 		{ { E2BIG, 0, "the code is longer than 1048576 bytes" }, "REFUSED", false },

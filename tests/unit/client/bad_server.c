@@ -294,7 +294,7 @@ static void a_key_that_was_found_is_refused(void **state)
 	assert_int_equal(atoll_kill(a, "i1", &e), -EACCES);
 	a->has_found_key = false;
 	assert_string_equal(e.text,
-	    "the server refused the key that was found on this machine, as E2B_API_KEY is not set: not a key (401)");
+	    "the server refused the key found on this machine, because E2B_API_KEY is not set: not a key (401)");
 	assert_int_equal(atoll_kill(a, "i1", &e), -EACCES);
 	assert_string_equal(e.text, "the server refused the key: not a key (401)");
 }

@@ -42,10 +42,10 @@ static void refusals_carry_the_servers_reason(void **state)
 	    -ENOENT);
 	assert_string_equal(e.text, "template 'x' not found (404)");
 	assert_int_equal(client_refused(&e, 507, STR_LIT("<html>")), -ENOSPC);
-	assert_string_equal(e.text, "the server answered with status 507");
+	assert_string_equal(e.text, "the server returned status 507");
 	assert_int_equal(client_refused(&e, 401, STR_NULL), -EACCES);
 	assert_int_equal(e.status, 401);
-	assert_string_equal(e.text, "the server answered with status 401");
+	assert_string_equal(e.text, "the server returned status 401");
 	assert_int_equal(client_refused(&e, 401, STR_LIT("{\"message\":\"invalid username: 'x'\"}")), -EACCES);
 	assert_string_equal(e.text, "invalid username: 'x' (401)");
 }

@@ -131,7 +131,7 @@ static void streams_are_cut_and_say_so(void **state)
 	assert_string_equal(pub->out,
 	    "012345678\xc3\xa9"
 	    "012345678\xc3\xa9"
-	    "012345678\n[the output was cut here: it is too long]\n");
+	    "012345678\n[the output is too long and was truncated here]\n");
 	assert_string_equal(pub->err, "e");
 	execution_free(x);
 }

@@ -283,7 +283,7 @@ static void bad_settings_change_nothing(void **state)
 		{ "{\"mode\":\"maybe\"}", "'mode' 'maybe' is not one of off, warn, deny" },
 		{ "{\"mod\":\"off\"}", "unknown field 'mod'" },
 		{ "{\"keys\":{\"a\":1}}", "the mode of 'a' must be a string" },
-		{ "{\"mode\":\"off\",\"disable\":[\"nope\"]}", "'nope', which is no rule" },
+		{ "{\"mode\":\"off\",\"disable\":[\"nope\"]}", "'nope', which is not a built-in rule" },
 		{ "{\"rules\":[{\"id\":\"a\"}]}", "'pattern'" },
 		{ "{\"rules\":[{\"id\":\"A B\",\"pattern\":\"x\"}]}", "'id' must be" },
 		{ "{\"rules\":[{\"id\":\"a\",\"pattern\":\"(\"}]}", "rule 'a': 'pattern' at character 1" },
