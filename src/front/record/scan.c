@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/record/scan: by how a line or a message begins. Our init writes its JSON compactly and in a fixed order. */
+/* front/record/scan: reads the members of a message that matter, from its first bytes. A message may be far longer than
+ * what is kept of it, so the reader accepts JSON that ends anywhere. Members may come in any order within those bytes.
+ */
 #include "front/record/scan.h"
 
 #include <stdlib.h>
@@ -7,12 +9,97 @@
 
 #include "http/connect.h"
 
-static bool begins(struct str s, const char *with)
+/* --- JSON that may be truncated ------------------------------------------------------------------------------ */
+
+static void skip_space(struct str *s)
 {
-	return str_starts(s, with);
+	while (s->n > 0 && (s->p[0] == ' ' || s->p[0] == '\t' || s->p[0] == '\r' || s->p[0] == '\n'))
+		str_skip(s, 1);
 }
 
-/* The text of a string up to its closing quote, if that is a plain word. */
+/* s is at a quote. Returns what is between the quotes, still escaped, and moves s past it. */
+static struct str take_string(struct str *s)
+{
+	size_t i = 1;
+
+	while (i < s->n && s->p[i] != '"')
+		i += s->p[i] == '\\' ? 2 : 1;
+	size_t end = i < s->n ? i : s->n;
+	struct str text = { s->p + 1, end - 1 };
+
+	str_skip(s, end < s->n ? end + 1 : end);
+	return text;
+}
+
+/* The text of a value, up to the comma or bracket after it. */
+static struct str take_value(struct str *s)
+{
+	const char *from = s->p;
+	size_t depth = 0;
+
+	while (s->n > 0) {
+		char c = s->p[0];
+
+		if (c == '"') {
+			(void)take_string(s);
+			continue;
+		}
+		if (depth == 0 && (c == ',' || c == '}' || c == ']'))
+			break;
+		depth += c == '{' || c == '[';
+		depth -= c == '}' || c == ']';
+		str_skip(s, 1);
+	}
+	return (struct str) { from, (size_t)(s->p - from) };
+}
+
+/* The next member of an object; o is after its opening brace, or after the member before. */
+static bool next_member(struct str *o, struct str *ret_name, struct str *ret_value)
+{
+	skip_space(o);
+	if (o->n > 0 && o->p[0] == ',')
+		str_skip(o, 1);
+	skip_space(o);
+	if (o->n == 0 || o->p[0] != '"')
+		return false;
+	*ret_name = take_string(o);
+	skip_space(o);
+	if (o->n == 0 || o->p[0] != ':')
+		return false;
+	str_skip(o, 1);
+	skip_space(o);
+	*ret_value = take_value(o);
+	return true;
+}
+
+/* The text of an object's member. False: the object does not have it, or not in what is kept. */
+static bool find_member(struct str object, const char *name, struct str *ret)
+{
+	struct str one;
+
+	skip_space(&object);
+	if (object.n == 0 || object.p[0] != '{')
+		return false;
+	str_skip(&object, 1);
+	while (next_member(&object, &one, ret)) {
+		if (str_is(one, name))
+			return true;
+	}
+	return false;
+}
+
+/* Likewise a string, still escaped. */
+static bool find_string(struct str object, const char *name, struct str *ret)
+{
+	if (!find_member(object, name, ret) || ret->n == 0 || ret->p[0] != '"')
+		return false;
+	*ret = take_string(ret);
+	return true;
+}
+
+/* --- code ---------------------------------------------------------------------------------------------------- */
+
+/* The name of an exception, if it is a plain word; untrusted, and it is shown. */
 static void take_word(struct str s, char ret[SCAN_NAME_SIZE])
 {
 	size_t n = 0;
@@ -27,20 +114,19 @@ static void take_word(struct str s, char ret[SCAN_NAME_SIZE])
 
 static void on_line(struct cell_scan *s)
 {
-	static const char error[] = "{\"type\":\"error\",\"name\":\"";
-	struct str line = { s->head, s->n < SCAN_HEAD_MAX ? s->n : SCAN_HEAD_MAX };
+	struct str line = { s->head, s->n < SCAN_HEAD_MAX ? s->n : SCAN_HEAD_MAX }, type, name;
 
-	if (begins(line, "{\"type\":\"std")) {
-		s->outputs++;
-	} else if (begins(line, "{\"type\":\"result\"")) {
-		s->results++;
-	} else if (begins(line, error)) {
-		str_skip(&line, sizeof error - 1);
-		take_word(line, s->error);
-	} else if (begins(line, "{\"type\":\"end_of_execution\"")) {
-		s->ended = true;
-	}
 	s->n = 0;
+	if (!find_string(line, "type", &type))
+		return;
+	if (str_is(type, "stdout") || str_is(type, "stderr"))
+		s->outputs++;
+	else if (str_is(type, "result"))
+		s->results++;
+	else if (str_is(type, "error") && find_string(line, "name", &name))
+		take_word(name, s->error);
+	else if (str_is(type, "end_of_execution"))
+		s->ended = true;
 }
 
 static void keep(char head[SCAN_HEAD_MAX], size_t have, struct str piece)
@@ -66,21 +152,29 @@ void cell_scan(struct cell_scan *s, struct str data)
 	}
 }
 
+/* --- processes ----------------------------------------------------------------------------------------------- */
+
+static int64_t number_of(struct str text)
+{
+	char z[24];
+	size_t n = text.n < sizeof z - 1 ? text.n : sizeof z - 1;
+
+	memcpy(z, text.p, n);
+	z[n] = '\0';
+	return strtoll(z, NULL, 10);
+}
+
 static void on_json(struct process_scan *s, struct str m)
 {
-	static const char code[] = "\"exitCode\":";
-	char z[SCAN_HEAD_MAX + 1];
+	struct str event, end, code;
 
-	if (begins(m, "{\"event\":{\"start\":")) {
+	if (!find_member(m, "event", &event))
+		return;
+	if (find_member(event, "start", &end)) {
 		s->started = true;
-	} else if (begins(m, "{\"event\":{\"end\":")) {
-		memcpy(z, m.p, m.n);
-		z[m.n] = '\0';
-
-		const char *at = strstr(z, code);
-
+	} else if (find_member(event, "end", &end)) {
 		s->ended = true;
-		s->exit_code = at ? strtoll(at + sizeof code - 1, NULL, 10) : 0;
+		s->exit_code = find_member(end, "exitCode", &code) ? number_of(code) : 0;
 	}
 }
 
