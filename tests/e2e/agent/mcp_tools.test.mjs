@@ -610,7 +610,7 @@ test('what takes too much is refused or cut, and the next call is answered as ev
 	assert.equal(long.structuredContent.truncated, true)
 	assert.equal(long.structuredContent.stdout.length, 2 * 1024 * 1024)
 	const code = await tool('run_code', { code: 'print("x" * 5_000_000)', sandbox_id: box })
-	assert.match(text(code), /cut here: it is too long/)
+	assert.match(text(code), /too long and was truncated here/)
 	assert.ok(code.structuredContent.logs.stdout.join('').length < 2.1e6)
 	assert.equal((await tool('run_command', { command: 'echo still here', sandbox_id: box })).structuredContent.stdout, 'still here\n')
 })
