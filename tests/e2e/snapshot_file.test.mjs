@@ -114,7 +114,7 @@ test('files that are damaged, cut short, newer or something else are refused, an
 		assert.equal((await call(own, 'GET', '/snapshots')).json.length, 1)
 		assert.equal(atoll(own, 'import', '/nowhere').status, 1)
 		assert.match(atoll(own, 'export', 'nobodys', path.join(own.base, 'x')).err, /snapshot 'nobodys' does not exist/)
-		assert.match(atoll(own, 'export', 'nobodys', file).err, /there already/)
+		assert.match(atoll(own, 'export', 'nobodys', file).err, /already exists/)
 		assert.ok(!fs.existsSync(path.join(own.base, 'x')) && !fs.existsSync(path.join(own.base, 'x.partial')))
 		assert.equal((await call(own, 'DELETE', `/sandboxes/${sbx.sandboxID}`)).status, 204)
 	})
