@@ -409,7 +409,7 @@ test('files of the trail come and go, and what is left can be verified', async (
 		}, 60000, 500), 'nothing was dropped')
 		const got = verify('--state', brief.stateDir)
 		assert.equal(got.code, 0, got.err)
-		assert.match(got.out, /beginning: earlier records were dropped/)
+		assert.match(got.out, /beginning: earlier records were deleted/)
 		let first
 		assert.ok(await until(() => {
 			try {
