@@ -78,7 +78,7 @@ test('keys, secrets, volumes, snapshots and paused sandboxes come back from a ba
 		assert.equal(status, 0)
 		assert.ok(writes > 0)
 		assert.equal(spawnSync('sha256sum', ['-c', '--quiet', 'SHA256SUMS'], { cwd: to }).status, 0)
-		assert.match(atoll(own, 'backup', to, '--state', own.stateDir, '--run', own.runDir).stderr, /there already/)
+		assert.match(atoll(own, 'backup', to, '--state', own.stateDir, '--run', own.runDir).stderr, /already exists/)
 		const pool = spawnSync('nsenter', ['-t', String(own.pid), '-m', 'ls', `${own.runDir}/private/pool`], { encoding: 'utf8' }).stdout
 		assert.ok(!pool.includes('+b'), pool)
 
@@ -199,7 +199,7 @@ test('a backup that is damaged or newer is refused, and nothing is ever restored
 		refused(/'atoll.db' is damaged/)
 		fs.truncateSync(path.join(to, 'atoll.db'), fs.statSync(path.join(to, 'atoll.db')).size - 1)
 		fs.writeFileSync(path.join(to, 'extra'), '')
-		refused(/files and 'SHA256SUMS' lists/)
+		refused(/files, but 'SHA256SUMS' lists/)
 		fs.rmSync(path.join(to, 'extra'))
 		const manifest = fs.readFileSync(path.join(to, 'manifest'), 'utf8')
 		fs.writeFileSync(path.join(to, 'manifest'), manifest.replace('format=1', 'format=2'))
