@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages between front and warden: what docs/protocol-warden.md says of each against the table that the code is made from.
+// The messages between front and warden: what docs/protocol-warden.md says of each, against the table of the code.
 import { test } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
@@ -10,7 +10,8 @@ const PAGE = 'docs/protocol-warden.md'
 const TABLE = fs.readFileSync(path.join(TOP, 'src/ipc/messages.tbl'), 'utf8')
 
 // Rows of the code's table of that kind: arrays of columns.
-const rows = (kind) => [...TABLE.matchAll(new RegExp(`^${kind}\\(([^)]*)\\)`, 'gm'))].map((m) => m[1].split(',').map((s) => s.trim()))
+const rows = (kind) => [...TABLE.matchAll(new RegExp(`^${kind}\\(([^)]*)\\)`, 'gm'))]
+	.map((m) => m[1].split(',').map((s) => s.trim()))
 
 // Rows of the page's table with that heading, one for each message that a row names.
 function described(heading) {
@@ -22,7 +23,7 @@ function described(heading) {
 		.flatMap(([names, ...rest]) => [...names.matchAll(/`([A-Z_]+)`/g)].map((m) => [m[1], ...rest]))
 }
 
-const named = (text, prefix) => [...new Set([...text.matchAll(/`([A-Z]{2}_[A-Z_]+)`/g)].map((m) => m[1]).filter((name) => name.startsWith(prefix)))].sort()
+const answers = (text) => [...new Set([...text.matchAll(/`(RE_[A-Z_]+)`/g)].map((m) => m[1]))].sort()
 const sorted = (all) => all.map(([name]) => name).sort()
 
 test('the page describes each request as the table has it', () => {
@@ -32,7 +33,8 @@ test('the page describes each request as the table has it', () => {
 	for (const [type, , body, answer, other, fd] of requests) {
 		const [, said, text] = page.find(([name]) => name === type)
 		assert.equal(said, `\`${body}\``, `body of ${type}`)
-		assert.deepEqual(named(text, 'RE_'), [answer, other].filter((name) => name !== 'MSG_NONE').sort(), `answers of ${type}`)
+		const want = [answer, other].filter((name) => name !== 'MSG_NONE').sort()
+		assert.deepEqual(answers(text), want, `answers of ${type}`)
 		assert.equal(/with one fd/.test(text), fd === '1', `descriptor of ${type}`)
 	}
 })
