@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base/tar_head: numbers and texts of a header block. */
+/* base/tar_head: numbers, names and records of headers. */
 #include "base/tar_head.h"
 
 #include <errno.h>
@@ -63,4 +63,56 @@ bool tar_is_zero(const char *block)
 struct str tar_text(const char *p, size_t max)
 {
 	return (struct str) { p, strnlen(p, max) };
+}
+
+bool tar_is_extra(const char *block)
+{
+	return block[TAR_TYPE] && strchr("xgLK", block[TAR_TYPE]);
+}
+
+static int copy_text(struct str text, char dst[TAR_NAME_MAX])
+{
+	return (text.n > 0 && memchr(text.p, '\0', text.n)) || !str_copy(dst, TAR_NAME_MAX, text) ? -EBADMSG : 0;
+}
+
+int tar_name_of(const char *block, struct str given, char dst[TAR_NAME_MAX])
+{
+	struct str name = tar_text(block + TAR_NAME, TAR_NAME_N), prefix = tar_text(block + TAR_PREFIX, TAR_PREFIX_N);
+	autobuf struct buf whole = BUF_INIT(TAR_NAME_MAX);
+
+	if (given.n > 0) {
+		name = given;
+	} else if (memcmp(block + TAR_MAGIC, "ustar\0", 6) == 0 &&
+	    prefix.n > 0) { /* GNU's own form has other things there */
+		buf_str(&whole, prefix);
+		buf_ch(&whole, '/');
+		buf_str(&whole, name);
+		name = buf_view(&whole);
+	}
+	return whole.bad || name.n == 0 ? -EBADMSG : copy_text(name, dst);
+}
+
+int tar_target_of(const char *block, struct str given, char dst[TAR_NAME_MAX])
+{
+	return copy_text(given.n > 0 ? given : tar_text(block + TAR_LINK, TAR_LINK_N), dst);
+}
+
+int tar_pax_next(struct str *in, struct str *ret_key, struct str *ret_value)
+{
+	if (in->n == 0)
+		return 0;
+
+	struct str rest = *in, len = str_cut(&rest, ' ');
+	uint64_t n;
+
+	if (!rest.p || str_to_u64(len, in->n, &n) < 0 || n < len.n + 2 || in->p[n - 1] != '\n')
+		return -EBADMSG;
+	struct str value = { rest.p, (size_t)n - len.n - 2 }, key = str_cut(&value, '=');
+
+	if (!value.p || key.n == 0)
+		return -EBADMSG;
+	*ret_key = key;
+	*ret_value = value;
+	str_skip(in, (size_t)n);
+	return 1;
 }

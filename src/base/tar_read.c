@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base/tar_read: an archive, byte by byte, as it comes. */
+/* base/tar_read: an archive, byte by byte, as it comes. See base/tar_head.h for how oci/tape.c differs. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -60,27 +60,11 @@ bool tar_reader_done(const struct tar_reader *r)
 
 /* --- headers --- */
 
-static int read_name(struct tar_reader *r, const char *b)
+static int read_names(struct tar_reader *r, const char *b)
 {
-	struct str name = tar_text(b + TAR_NAME, TAR_NAME_N), prefix = tar_text(b + TAR_PREFIX, TAR_PREFIX_N);
-	autobuf struct buf whole = BUF_INIT(TAR_NAME_MAX);
-
-	if (r->name.n > 0) {
-		name = buf_view(&r->name);
-	} else if (memcmp(b + TAR_MAGIC, "ustar\0", 6) == 0 &&
-	    prefix.n > 0) { /* GNU's own form has other things there */
-		buf_str(&whole, prefix);
-		buf_ch(&whole, '/');
-		buf_str(&whole, name);
-		name = buf_view(&whole);
-	}
-	struct str target = r->target.n > 0 ? buf_view(&r->target) : tar_text(b + TAR_LINK, TAR_LINK_N);
-	if (r->name.bad || r->target.bad || whole.bad || name.n == 0 || memchr(name.p, '\0', name.n) ||
-	    !str_copy(r->name_z, sizeof(r->name_z), name))
+	if (r->name.bad || r->target.bad || tar_name_of(b, buf_view(&r->name), r->name_z) < 0)
 		return -EBADMSG;
-	if ((target.n > 0 && memchr(target.p, '\0', target.n)) || !str_copy(r->target_z, sizeof(r->target_z), target))
-		return -EBADMSG;
-	return 0;
+	return tar_target_of(b, buf_view(&r->target), r->target_z);
 }
 
 static enum tar_type type_of(char c)
@@ -120,7 +104,7 @@ static int begin_entry(struct tar_reader *r, const char *b, int64_t size)
 	struct tar_entry e = { .type = type_of(b[TAR_TYPE]), .name = r->name_z, .target = r->target_z };
 	int64_t mode, mtime;
 
-	if (tar_number(b + TAR_MODE, 8, &mode) < 0 || tar_number(b + TAR_MTIME, 12, &mtime) < 0 || read_name(r, b) < 0)
+	if (tar_number(b + TAR_MODE, 8, &mode) < 0 || tar_number(b + TAR_MTIME, 12, &mtime) < 0 || read_names(r, b) < 0)
 		return -EBADMSG;
 	if (r->size >= 0)
 		size = r->size;
@@ -156,7 +140,7 @@ static int take_header(struct tar_reader *r, const char *b)
 	r->zero_before = false;
 	if (!tar_checksum_ok(b) || tar_number(b + TAR_SIZE, 12, &size) < 0 || size < 0)
 		return -EBADMSG;
-	if (strchr("xgLK", b[TAR_TYPE]) && b[TAR_TYPE]) {
+	if (tar_is_extra(b)) {
 		if (size > EXTRA_MAX)
 			return -EBADMSG;
 		r->extra_type = b[TAR_TYPE];
@@ -169,20 +153,12 @@ static int take_header(struct tar_reader *r, const char *b)
 
 /* --- pax records and long names --- */
 
-/* "27 path=...\n", one after the other. */
 static int take_pax(struct tar_reader *r)
 {
-	struct str all = buf_view(&r->extra);
+	struct str all = buf_view(&r->extra), key, value;
+	int rc;
 
-	while (all.n > 0) {
-		struct str rest = all, len = str_cut(&rest, ' ');
-		uint64_t n;
-
-		if (!rest.p || str_to_u64(len, all.n, &n) < 0 || n < len.n + 2 || all.p[n - 1] != '\n')
-			return -EBADMSG;
-		struct str value = { rest.p, n - len.n - 2 }, key = str_cut(&value, '=');
-		if (!value.p)
-			return -EBADMSG;
+	while ((rc = tar_pax_next(&all, &key, &value)) > 0) {
 		if (str_is(key, "path") || str_is(key, "linkpath")) {
 			struct buf *to = str_is(key, "path") ? &r->name : &r->target;
 
@@ -191,9 +167,8 @@ static int take_pax(struct tar_reader *r)
 		} else if (str_is(key, "size") && str_to_i64(value, 0, INT64_MAX / 2, &r->size) < 0) {
 			return -EBADMSG;
 		}
-		str_skip(&all, n);
 	}
-	return 0;
+	return rc;
 }
 
 static int take_extra(struct tar_reader *r)

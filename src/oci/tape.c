@@ -95,23 +95,9 @@ static int read_size(const char *p, size_t n, int64_t *ret)
 
 static int read_names(struct tape *t, const char *b)
 {
-	struct str name = tar_text(b + TAR_NAME, TAR_NAME_N), prefix = tar_text(b + TAR_PREFIX, TAR_PREFIX_N);
-	autobuf struct buf whole = BUF_INIT(TAPE_NAME_MAX);
-
-	if (t->pax.name.n > 0) {
-		name = buf_view(&t->pax.name);
-	} else if (memcmp(b + TAR_MAGIC, "ustar\0", 6) == 0 &&
-	    prefix.n > 0) { /* GNU's own form has other things there */
-		buf_str(&whole, prefix);
-		buf_ch(&whole, '/');
-		buf_str(&whole, name);
-		name = buf_view(&whole);
-	}
-	struct str target = t->pax.target.n > 0 ? buf_view(&t->pax.target) : tar_text(b + TAR_LINK, TAR_LINK_N);
-
-	if (whole.bad || name.n == 0 || memchr(name.p, '\0', name.n) || !str_copy(t->name, sizeof t->name, name))
+	if (tar_name_of(b, buf_view(&t->pax.name), t->name) < 0)
 		return refuse(t, "a name is empty, too long or has a NUL in it");
-	if ((target.n > 0 && memchr(target.p, '\0', target.n)) || !str_copy(t->target, sizeof t->target, target))
+	if (tar_target_of(b, buf_view(&t->pax.target), t->target) < 0)
 		return refuse(t, "the target of a link is too long or has a NUL in it");
 	return 0;
 }
@@ -284,7 +270,7 @@ static int take_header(struct tape *t, const char *b)
 	t->begun = true;
 	if (read_size(b + TAR_SIZE, 12, &size) < 0)
 		return refuse(t, "a size is no number");
-	if (b[TAR_TYPE] && strchr("xgLK", b[TAR_TYPE])) {
+	if (tar_is_extra(b)) {
 		if (size > PAX_TEXT_MAX)
 			return refuse(t, "a header is too long");
 		t->extra_type = b[TAR_TYPE];

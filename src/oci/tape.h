@@ -2,8 +2,8 @@
 /* oci/tape: the tape archive of a layer, byte by byte as it comes: ustar, pax and GNU, with owners, extended attributes
  * and all forms of sparse files. No I/O.
  *
- * The reader of `atoll cp` knows less on purpose (names, sizes, permissions). Everything that is bounded is bounded
- * here; whether a name may be used is decided by who makes files of it. */
+ * The reader of `atoll cp` knows less on purpose, see base/tar_head.h. Everything that is bounded is bounded here;
+ * whether a name may be used is decided by who makes files of it. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,10 +11,11 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "base/tar.h"
 
-#define TAPE_BLOCK 512
-#define TAPE_NAME_MAX 4096 /* with the NUL */
-#define TAPE_XATTRS_MAX 32 /* of one entry */
+#define TAPE_BLOCK TAR_BLOCK
+#define TAPE_NAME_MAX TAR_NAME_MAX /* with the NUL */
+#define TAPE_XATTRS_MAX 32         /* of one entry */
 
 enum tape_type { TAPE_FILE = 1, TAPE_DIR, TAPE_SYMLINK, TAPE_HARDLINK, TAPE_CHAR, TAPE_BLOCKDEV, TAPE_FIFO };
 

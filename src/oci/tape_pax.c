@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/tar_head.h"
+
 #define SIZE_MAX_ (INT64_MAX / 4) /* nothing is larger than that, so that sums cannot overflow */
 
 void pax_init(struct pax *p)
@@ -178,7 +180,8 @@ static bool decides(struct str key)
 
 int pax_read(struct pax *p, struct str records, bool global)
 {
-	struct str all = records;
+	struct str all = records, key, value;
+	int rc;
 
 	if (!global) { /* attributes stay behind, in our own copy */
 		buf_clear(&p->text);
@@ -188,21 +191,12 @@ int pax_read(struct pax *p, struct str records, bool global)
 		all = buf_view(&p->text);
 		p->n_xattrs = 0;
 	}
-	while (all.n > 0) {
-		struct str rest = all, len = str_cut(&rest, ' ');
-		uint64_t n;
-
-		if (!rest.p || str_to_u64(len, all.n, &n) < 0 || n < len.n + 2 || all.p[n - 1] != '\n')
-			return -EBADMSG;
-		struct str value = { rest.p, (size_t)n - len.n - 2 }, key = str_cut(&value, '=');
-		if (!value.p || key.n == 0)
-			return -EBADMSG;
-		int rc = !global ? take_record(p, key, value) : decides(key) ? -EBADMSG : 0;
+	while ((rc = tar_pax_next(&all, &key, &value)) > 0) {
+		rc = !global ? take_record(p, key, value) : decides(key) ? -EBADMSG : 0;
 		if (rc < 0)
 			return rc;
-		str_skip(&all, (size_t)n);
 	}
-	return 0;
+	return rc;
 }
 
 int pax_read_map(struct tape_map *m, struct str text)
