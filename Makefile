@@ -38,7 +38,7 @@ help:
 	@echo 'make soak         mixed use for DURATION=$(DURATION) seconds with SANDBOXES=$(SANDBOXES) (SOAK_FLAGS=...)'
 	@echo 'make upgrade      use a server of revision FROM=$(FROM), upgrade it to this one; nothing may be lost'
 	@echo 'make escape-table write tests/escape/suite/syscalls.tbl after a change of the system call filter'
-	@echo 'make escape-long  run tests/escape/restore with every descriptor number (an hour or more)'
+	@echo 'make escape-long  run tests/escape/restore with every descriptor number (ten minutes or more)'
 	@echo 'make bench        measure (BENCH_FLAGS=...)'
 	@echo 'make install      install into /usr/local (honours DESTDIR)'
 	@echo 'make clean        remove the build directories'

@@ -22,12 +22,17 @@ while True:
 
 export const CONFIG = { log_level: 'warn', pool_size_mb: 4096, default_memory_mb: 1024, default_disk_mb: 1024, warm_pool_size: 0 }
 
-// streams: how many clients read; how: what each of them asks for.
+// What prints takes a processor, and so does whoever reads it: on a machine with two of them that alone keeps the neighbour waiting. The
+// same programs into nothing, beside a client that burns as much, is what such a flood is compared with: nothing goes through the front then.
+const busy = (n, program) => `for i in $(seq ${n}); do setsid ${program} >/dev/null 2>&1 & done`
+const YES = 'yes a line of a log that nobody will ever read', CELL = "python3 -c 'while True: print(\"x\" * 70)'"
+
+// streams: how many clients read; how: what each of them asks for; busy: what is run instead for the comparison.
 const FLOODS = {
 	'30 watched streams of a churning directory': { streams: 30, how: 'watch', setUp: 'mkdir -p /tmp/churn', command: CHURN },
-	'8 commands that only print': { streams: 8, how: 'print' },
-	'4 terminals that only print': { streams: 4, how: 'terminal' },
-	'4 cells that only print': { streams: 4, how: 'execute', template: 'code-interpreter-v1' },
+	'8 commands that only print': { streams: 8, how: 'print', busy: busy(8, YES) },
+	'4 terminals that only print': { streams: 4, how: 'terminal', busy: busy(4, YES) },
+	'4 cells that only print': { streams: 4, how: 'execute', template: 'code-interpreter-v1', busy: busy(4, CELL) },
 	'4 downloads': { streams: 4, how: 'download', setUp: 'head -c 64M /dev/zero > /tmp/big' },
 	'4 uploads': { streams: 4, how: 'upload' },
 }
@@ -53,7 +58,21 @@ function reader(server, sbx, flood) {
 	return { child, ready }
 }
 
+async function busyAlone(server, caller, Sandbox, neighbour, flood, ms) {
+	const sbx = await Sandbox.create(flood.template ?? 'base', { timeoutMs: 600000 })
+	const client = spawn(process.execPath, ['-e', 'for (;;);'])
+	try {
+		await sbx.commands.run(flood.busy)
+		await sleep(500)
+		return await look(server, caller, neighbour, ms)
+	} finally {
+		client.kill('SIGKILL')
+		await sbx.kill()
+	}
+}
+
 async function flooded(server, caller, Sandbox, neighbour, flood, ms) {
+	const busyOnly = flood.busy ? await busyAlone(server, caller, Sandbox, neighbour, flood, ms) : null
 	const sbx = await Sandbox.create(flood.template ?? 'base', { timeoutMs: 600000 })
 	let clients
 	try {
@@ -64,7 +83,7 @@ async function flooded(server, caller, Sandbox, neighbour, flood, ms) {
 		const before = alone ? await look(server, caller, neighbour, ms) : null	// what the command costs without anybody who watches
 		clients = reader(server, { sandboxID: sbx.sandboxId, envdAccessToken: sbx.envdAccessToken }, flood)
 		await clients.ready
-		return { ...await look(server, caller, neighbour, ms), alone: before }
+		return { ...await look(server, caller, neighbour, ms), alone: before, busy: busyOnly }
 	} finally {
 		clients?.child.kill('SIGKILL')
 		await sbx.kill()

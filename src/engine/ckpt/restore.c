@@ -379,6 +379,7 @@ static int check_followed_no_links(const struct restore *rs, struct err *e)
 
 static int look(struct restore *rs, struct err *e)
 {
+	uint64_t began_us = clock_mono_us(), began_cpu_us = clock_cpu_us();
 	FILE *pids = cgroup_procs_of(rs->en->cgroups, rs->spec->id);
 
 	if (!pids)
@@ -391,6 +392,8 @@ static int look(struct restore *rs, struct err *e)
 		    e->text);
 	if (r == 0 && rs->spec->n_volumes > 0 && (check_followed_no_links(rs, e) < 0 || let_follow(rs, e) < 0))
 		r = -e->no;
+	log_debug("checked what a restored sandbox has", "id=%s us=%llu cpu_us=%llu", rs->spec->id,
+	    (unsigned long long)(clock_mono_us() - began_us), (unsigned long long)(clock_cpu_us() - began_cpu_us));
 	rs->looked = r == 0;
 	return r;
 }
