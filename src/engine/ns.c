@@ -409,37 +409,6 @@ static int ns_dial(struct engine *en, const struct engine_record *r, int pidfd, 
 	return 0;
 }
 
-/* While its memory is being read, by a helper that may be of an earlier warden, it is as good as frozen, and will be
- * when that is over. */
-/* What a frozen sandbox has written and is not on the disk yet is written by us who keep it, but v2 counts it as its
- * io: at its rate a pause would take as long as it takes to write all of that. It does none of its own meanwhile. */
-static void limit_io(struct engine *en, const struct engine_record *r, const struct engine_limits *to, bool frozen)
-{
-	static const struct engine_limits none;
-	struct cgroup_limits lim = ns_cgroup_limits(en, r->spec.slot, frozen ? &none : to, 0);
-	struct err e = ERR_INIT;
-
-	if ((to->io_bytes_s || to->io_ops_s) && cgroup_io(en->cgroups, r->spec.id, &lim, &e) < 0)
-		log_warn("could not change an I/O limit", "id=%s frozen=%d err=%s", r->spec.id, frozen, e.text);
-}
-
-static int ns_freeze(struct engine *en, const struct engine_record *r, bool on, struct err *e)
-{
-	autoclose int lock = -1;
-	struct err why = ERR_INIT;
-
-	if (storage_lock(en->storage, r->spec.id, &lock, &why) == -EBUSY)
-		return on ? 0 : err_set(e, EAGAIN, "sandbox '%s': its memory is being read", r->spec.id);
-	if (on)
-		limit_io(en, r, &r->spec.limits,
-		    true); /* before: who waits for the disk stops only when that has answered */
-	if (cgroup_freeze(en->cgroups, r->spec.id, on, e) < 0)
-		return err_wrap(e, "sandbox '%s'", r->spec.id);
-	if (!on)
-		limit_io(en, r, &r->spec.limits, false);
-	return 0;
-}
-
 /* With a socket of its own: this is a child, and the warden reads its answers from the one that we were born with. */
 static int silence(struct engine *en, uint32_t slot, bool on, struct err *e)
 {
@@ -461,93 +430,6 @@ static int ns_network(struct engine *en, const struct engine_record *r, bool no_
 	if (no == 0 && no_internet && r->pid > 0) /* else whoever it talked to could go on sending */
 		no = -ct_forget(s.ip, e);
 	return no ? err_wrap(e, "sandbox '%s'", r->spec.id) : 0;
-}
-
-struct cgroup_limits ns_cgroup_limits(const struct engine *en, uint32_t slot, const struct engine_limits *l,
-    uint64_t extra_bytes)
-{
-	struct cgroup_limits lim = {
-		.mem_bytes = l->mem_bytes + extra_bytes,
-		.swap_bytes = l->swap_bytes,
-		.cpu_permille = l->cpu_permille,
-		.pids = l->pids,
-		.io_bytes_s = l->io_bytes_s,
-		.io_ops_s = l->io_ops_s,
-	};
-	struct cpus chosen;
-
-	cpus_choose(&en->view.cpus, slot, l->cpu_permille, &chosen);
-	if (!en->cfg.no_view && chosen.n < en->view.cpus.n && !cpus_text(&chosen, lim.cpus, sizeof lim.cpus))
-		lim.cpus[0] = '\0';
-	return lim;
-}
-
-static bool is_capped(const struct engine_limits *l)
-{
-	return l->egress_bytes || l->egress_bytes_s;
-}
-
-int ns_cap_egress(struct engine *en, const struct engine_spec *spec, const struct engine_limits *l, bool again,
-    struct err *e)
-{
-	struct net_cap cap = { .bytes = l->egress_bytes, .bytes_s = l->egress_bytes_s };
-	uint64_t received;
-	struct slot s;
-
-	if (!is_capped(l) && !is_capped(&spec->limits))
-		return 0;
-	slot_fill(en->cfg.instance, spec->slot, &s);
-	if (again)
-		(void)net_count(&s, &cap.used_bytes, &received);
-	if (cap.used_bytes > cap.bytes) /* the kernel takes no more */
-		cap.used_bytes = cap.bytes;
-	return net_cap_set(en->cfg.instance, spec->slot, &cap, e);
-}
-
-/* What a cgroup of v2 would be killed for and one of v1 cannot be set to is refused here, the same for both. */
-static int fits_memory(struct engine *en, const struct engine_record *r, const struct engine_limits *to, struct err *e)
-{
-	struct cgroup_usage us;
-
-	if (cgroup_usage(en->cgroups, r->spec.id, &us, e) < 0)
-		return -e->no;
-	uint64_t held = us.mem_bytes > us.mem_cache_bytes ? us.mem_bytes - us.mem_cache_bytes : 0;
-
-	if (held <= to->mem_bytes + to->swap_bytes + r->extra_bytes)
-		return 0;
-	return err_set(e, EBUSY, "it uses %llu MiB of memory now", (unsigned long long)(held >> 20));
-}
-
-static int apply_limits(struct engine *en, const struct engine_record *r, const struct engine_limits *to, struct err *e)
-{
-	struct cgroup_limits lim = ns_cgroup_limits(en, r->spec.slot, to, r->extra_bytes);
-
-	if (cgroup_limit(en->cgroups, r->spec.id, &lim, e) < 0 || ns_cap_egress(en, &r->spec, to, true, e) < 0)
-		return -e->no;
-	view_set(&en->view, &r->spec, to, r->extra_bytes, 0);
-	return storage_limit(en->storage, r->spec.id, to->disk_bytes, e);
-}
-
-static int ns_limit(struct engine *en, const struct engine_record *r, const struct engine_limits *to, struct err *e)
-{
-	struct err ignored = ERR_INIT;
-
-	if (fits_memory(en, r, to, e) < 0)
-		return err_wrap(e, "sandbox '%s'", r->spec.id);
-	if (apply_limits(en, r, to, e) == 0) {
-		if (cgroup_is_frozen(en->cgroups, r->spec.id))
-			limit_io(en, r, to, true);
-		return 0;
-	}
-	(void)apply_limits(en, r, &r->spec.limits, &ignored);
-	return err_wrap(e, "sandbox '%s'", r->spec.id);
-}
-
-static int ns_hurry(struct engine *en, const struct engine_record *r, bool on)
-{
-	uint32_t permille = r->spec.limits.cpu_permille;
-
-	return permille ? cgroup_cpu(en->cgroups, r->spec.id, on ? 0 : permille) : 0;
 }
 
 static int ns_oom_watch(struct engine *en, const struct engine_record *r, int *ret_fd, struct err *e)
@@ -601,7 +483,7 @@ int ns_reap(struct engine *en, const struct engine_record *r, struct err *e)
 		return err_set(e, EAGAIN, "sandbox '%s' has not ended yet", r->spec.id);
 	/* The interface goes with its network namespace, when the kernel comes to it; routes and neighbours with the
 	 * interface. */
-	if (no == 0 && (r->spec.ruled || is_capped(&r->spec.limits)))
+	if (no == 0 && (r->spec.ruled || ns_is_capped(&r->spec.limits)))
 		no = -nft_forget(en->nft_fd, en->cfg.instance, r->spec.slot, e);
 	else if (no == 0 && r->spec.no_internet)
 		no = -nft_silence(en->nft_fd, en->cfg.instance, r->spec.slot, false, e);

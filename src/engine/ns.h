@@ -66,6 +66,11 @@ struct cgroup_limits ns_cgroup_limits(const struct engine *en, uint32_t slot, co
 /* What it may send, in the firewall. again: it has sent some already, which counts. */
 int ns_cap_egress(struct engine *en, const struct engine_spec *spec, const struct engine_limits *l, bool again,
     struct err *e);
+/* Of the table of the engine (ns_limits.c). */
+int ns_freeze(struct engine *en, const struct engine_record *r, bool on, struct err *e);
+int ns_limit(struct engine *en, const struct engine_record *r, const struct engine_limits *to, struct err *e);
+int ns_hurry(struct engine *en, const struct engine_record *r, bool on);
+bool ns_is_capped(const struct engine_limits *l); /* what it sends is limited */
 bool ns_is_own(const struct engine *en, const char *key); /* of a template that the server has built */
 int ns_reap(struct engine *en, const struct engine_record *r, struct err *e);
 

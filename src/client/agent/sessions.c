@@ -16,16 +16,13 @@
 #include "http/json.h"
 
 #define TIMEOUT_MS 3600000u
-#define TIMEOUT_MAX_MS 86400000u
 #define SESSIONS_MAX 10
 #define MEMORY_MB 512
 #define CPU_PERMILLE 500
 #define DISK_MB 1024
 #define ALERT_PERCENT 80
-#define EXTEND_EVERY_MS 30000
 /* unused for so long, a session that nobody asked for by name may lose its sandbox to another */
 #define IDLE_MS 60000
-#define RUN_MARGIN_MS 60000 /* that a sandbox is there for after the last of what runs in it */
 
 int64_t sessions_now(struct atoll_sessions *m)
 {
@@ -70,9 +67,9 @@ int atoll_sessions_new(const struct atoll_sessions_config *cfg, struct atoll_ses
 	m->environment = strdup(m->cfg.environment ? m->cfg.environment : ATOLL_TEMPLATE_DEFAULT);
 	(void)pthread_mutex_init(&m->lock, NULL);
 	(void)pthread_cond_init(&m->changed, NULL);
-	if (!m->environment || m->cfg.timeout_ms < 1000 || m->cfg.timeout_ms > TIMEOUT_MAX_MS) {
+	if (!m->environment || m->cfg.timeout_ms < 1000 || m->cfg.timeout_ms > SESSIONS_TIMEOUT_MAX_MS) {
 		int rc = m->environment
-		    ? client_fail(e, EINVAL, 0, "sessionTimeout must be from 1000 to %u ms", TIMEOUT_MAX_MS)
+		    ? client_fail(e, EINVAL, 0, "sessionTimeout must be from 1000 to %u ms", SESSIONS_TIMEOUT_MAX_MS)
 		    : client_no_memory(e);
 
 		atoll_sessions_free(m);
@@ -169,7 +166,7 @@ static void take_out(struct atoll_sessions *m, struct session *s)
 }
 
 /* Waits until nobody is making its sandbox. -ENOENT: it has ended meanwhile, and s may be freed. */
-static int wait_ready(struct atoll_sessions *m, struct session *s, struct atoll_error *e)
+int sessions_wait_ready(struct atoll_sessions *m, struct session *s, struct atoll_error *e)
 {
 	s->users++;
 	while (s->state == SESSION_MAKING)
@@ -182,7 +179,7 @@ static int wait_ready(struct atoll_sessions *m, struct session *s, struct atoll_
 	return client_fail(e, ENOENT, 404, "the session has ended");
 }
 
-static int no_session(struct atoll_error *e, const char *id)
+int sessions_none(struct atoll_error *e, const char *id)
 {
 	return client_fail(e, ENOENT, 404, "there is no session '%.60s'", id);
 }
@@ -190,7 +187,7 @@ static int no_session(struct atoll_error *e, const char *id)
 /* --- sandboxes --- */
 
 /* The id of the last snapshot of a sandbox, by which one like it can be made; "" if there is none. */
-static void last_snapshot(struct atoll *a, const char *sandbox_id, char ret[128])
+void sessions_last_snapshot(struct atoll *a, const char *sandbox_id, char ret[128])
 {
 	autofree char *path = api_path("/snapshots?limit=1&sandboxID=", sandbox_id, "");
 	autocall struct call c = CALL_INIT("GET", a->api_url, path);
@@ -202,7 +199,7 @@ static void last_snapshot(struct atoll *a, const char *sandbox_id, char ret[128]
 		(void)str_copy(ret, 128, str_of(json_text(json_array_get(j, 0), "snapshotID")));
 }
 
-static int make_sandbox(struct atoll_sessions *m, struct atoll *a, const struct atoll_session *s,
+int sessions_make_sandbox(struct atoll_sessions *m, struct atoll *a, const struct atoll_session *s,
     const char *template_id, const char *envs, struct atoll_sandbox **ret, struct atoll_error *e)
 {
 	struct session_envs with;
@@ -306,7 +303,7 @@ static void evict(struct atoll_sessions *m, struct atoll *a, struct session *s)
 }
 
 /* Room for a session as `as`. With the lock held, which it gives up meanwhile. */
-static int make_room(struct atoll_sessions *m, struct atoll *a, const struct atoll_session *as, struct atoll_error *e)
+int sessions_make_room(struct atoll_sessions *m, struct atoll *a, const struct atoll_session *as, struct atoll_error *e)
 {
 	for (bool looked = false; count_of(m, as) >= m->cfg.max_sessions; looked = true) {
 		struct session *idle = looked ? find_idle(m, as) : NULL;
@@ -371,7 +368,7 @@ static int session_new(struct atoll_sessions *m, const struct atoll *a, const st
 }
 
 /* What was made, or that nothing was, for the session in the list. */
-static int settle(struct atoll_sessions *m, struct session *s, struct atoll_sandbox *sb, struct atoll_session *ret)
+int sessions_settle(struct atoll_sessions *m, struct session *s, struct atoll_sandbox *sb, struct atoll_session *ret)
 {
 	char *json = sb ? strdup(atoll_sandbox_json(sb)) : NULL;
 
@@ -403,11 +400,11 @@ static int create_listed(struct atoll_sessions *m, struct atoll *a, struct sessi
 	char *envs = s->envs ? strdup(s->envs) : NULL;
 
 	(void)pthread_mutex_unlock(&m->lock);
-	int rc = make_sandbox(m, a, &pub, pub.environment, envs, &sb, e);
+	int rc = sessions_make_sandbox(m, a, &pub, pub.environment, envs, &sb, e);
 
 	session_envs_forget(envs);
 
-	if (settle(m, s, sb, &pub) < 0 && rc == 0)
+	if (sessions_settle(m, s, sb, &pub) < 0 && rc == 0)
 		rc = client_no_memory(e);
 	atoll_sandbox_free(sb);
 	if (rc < 0)
@@ -432,11 +429,11 @@ static int create(struct atoll_sessions *m, struct atoll *a, const struct atoll_
 	(void)pthread_mutex_lock(&m->lock);
 	there = get ? find_agent(m, &s->pub) : NULL;
 	if (!there) {
-		rc = make_room(m, a, &s->pub, e);
+		rc = sessions_make_room(m, a, &s->pub, e);
 		there = get ? find_agent(m, &s->pub) : NULL; /* another thread may have made it meanwhile */
 	}
 	if (there || rc < 0) {
-		rc = there ? wait_ready(m, there, e) : rc;
+		rc = there ? sessions_wait_ready(m, there, e) : rc;
 		if (rc == 0)
 			*ret = there->pub;
 		(void)pthread_mutex_unlock(&m->lock);
@@ -475,7 +472,7 @@ int atoll_session_get(struct atoll_sessions *m, const char *owner, const char *i
 	if (live)
 		*ret = s->pub;
 	(void)pthread_mutex_unlock(&m->lock);
-	return live ? 0 : no_session(e, id);
+	return live ? 0 : sessions_none(e, id);
 }
 
 int atoll_session_destroy(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id,
@@ -486,7 +483,7 @@ int atoll_session_destroy(struct atoll_sessions *m, struct atoll *a, const char 
 
 	(void)pthread_mutex_lock(&m->lock);
 	struct session *s = sessions_find(m, owner, id);
-	int rc = s ? wait_ready(m, s, e) : no_session(e, id);
+	int rc = s ? sessions_wait_ready(m, s, e) : sessions_none(e, id);
 
 	if (rc == 0) {
 		pub = s->pub;
@@ -591,229 +588,4 @@ int atoll_sessions_adopt(struct atoll_sessions *m, const struct atoll_session *s
 	if (twice)
 		session_free(mine);
 	return twice ? client_fail(e, EEXIST, 0, "session '%.60s' already exists", s->id) : 0;
-}
-
-/* --- use --- */
-
-/* One that does not answer may only be paused: then it is woken, and nothing is lost. */
-static bool wake(struct atoll *a, const char *sandbox_id, struct atoll_sandbox **ret)
-{
-	autofree char *path = api_path("/sandboxes/", sandbox_id, "");
-	autocall struct call c = CALL_INIT("GET", a->api_url, path);
-	autojson json_t *j = NULL;
-	struct atoll_error e;
-
-	return *sandbox_id && api_call(a, &c, &e) == 0 && call_json(&c, JSON_OBJECT, &j, &e) == 0 &&
-	    strcmp(json_text(j, "state"), "paused") == 0 && atoll_sandbox_open(a, sandbox_id, ret, &e) == 0;
-}
-
-static int make_another(struct atoll_sessions *m, struct atoll *a, const struct atoll_session *pub, const char *envs,
-    bool *ret_snapshot, struct atoll_sandbox **ret, struct atoll_error *e)
-{
-	char snapshot[128];
-
-	last_snapshot(a, pub->sandbox_id, snapshot);
-	int rc = make_sandbox(m, a, pub, *snapshot ? snapshot : pub->environment, envs, ret, e);
-
-	*ret_snapshot = rc == 0 && *snapshot;
-	return rc < 0 && *snapshot ? make_sandbox(m, a, pub, pub->environment, envs, ret, e) : rc;
-}
-
-/* Its sandbox awake again, or another one. With the lock held, which it gives up. */
-static int recover(struct atoll_sessions *m, struct atoll *a, struct session *s, struct atoll_sandbox **ret,
-    bool *ret_woken, struct atoll_error *e)
-{
-	struct atoll_session pub = s->pub;
-	bool from_snapshot = false;
-	char *envs = s->envs ? strdup(s->envs) : NULL;
-
-	s->state = SESSION_MAKING;
-	int rc = s->empty ? make_room(m, a, &pub, e) : 0;
-
-	(void)pthread_mutex_unlock(&m->lock);
-	*ret_woken = rc == 0 && wake(a, pub.sandbox_id, ret);
-	if (rc == 0 && !*ret_woken)
-		rc = make_another(m, a, &pub, envs, &from_snapshot, ret, e);
-
-	session_envs_forget(envs);
-	(void)pthread_mutex_lock(&m->lock);
-	if (rc == 0 && !*ret_woken) {
-		s->pub.recoveries++;
-		s->from_snapshot = from_snapshot;
-	} else if (rc < 0) {
-		s->state = SESSION_READY; /* as it was: the next call tries again */
-		(void)pthread_cond_broadcast(&m->changed);
-	}
-	(void)pthread_mutex_unlock(&m->lock);
-	if (rc < 0)
-		return rc;
-	if (m->cfg.cache && !*ret_woken)
-		atoll_cache_written(m->cfg.cache, pub.id);
-	if (settle(m, s, *ret, &pub) < 0) {
-		atoll_sandbox_free(*ret);
-		*ret = NULL;
-		return client_no_memory(e);
-	}
-	if (m->cfg.on_changed)
-		m->cfg.on_changed(m->cfg.user, &pub);
-	return 0;
-}
-
-/* How long the sandbox should be there for, from now on, if what begins now may take run_ms; 0: it is there for long
- * enough. With the lock. */
-static uint64_t more_time(struct atoll_sessions *m, struct session *s, uint64_t run_ms)
-{
-	int64_t now = sessions_now(m), since = now - s->extended_ms;
-	uint64_t need = (run_ms < TIMEOUT_MAX_MS ? run_ms : TIMEOUT_MAX_MS) + RUN_MARGIN_MS,
-		 ms = need > m->cfg.timeout_ms ? need : m->cfg.timeout_ms;
-
-	if (since < EXTEND_EVERY_MS && since < (int64_t)m->cfg.timeout_ms / 4 &&
-	    (need <= m->cfg.timeout_ms || now + (int64_t)need <= s->until_ms))
-		return 0;
-	s->extended_ms = now;
-	if (now + (int64_t)ms > s->until_ms)
-		s->until_ms = now + (int64_t)ms;
-	return ms;
-}
-
-/* It was used: it lives on, and so does its sandbox. What was given to the sandbox is never taken away: something else
- * may still run in it. */
-static void touch(struct atoll_sessions *m, struct atoll *a, const struct atoll_session *pub, uint64_t ms)
-{
-	struct atoll_error e = { 0 };
-
-	if (ms == 0)
-		return;
-	/* More than the server gives to anybody: then what every session has. */
-	if (client_extend(a, pub->sandbox_id, (unsigned)((ms + 999) / 1000), &e) == -EINVAL && ms > m->cfg.timeout_ms)
-		(void)client_extend(a, pub->sandbox_id, (unsigned)((m->cfg.timeout_ms + 999) / 1000), &e);
-	if (m->cfg.on_changed)
-		m->cfg.on_changed(m->cfg.user, pub);
-}
-
-/* A handle of the sandbox that it has; without a call if the sandbox is known already. */
-static int open_there(struct atoll_sessions *m, struct atoll *a, struct atoll_session *pub, char *json,
-    struct atoll_sandbox **ret, struct atoll_error *e)
-{
-	if (json)
-		return client_sandbox_again(a, json, ret, e);
-	int rc = atoll_sandbox_open(a, pub->sandbox_id, ret, e);
-
-	if (rc < 0)
-		return rc;
-	(void)pthread_mutex_lock(&m->lock);
-	struct session *s = sessions_find(m, pub->owner, pub->id);
-
-	if (s && !s->json && strcmp(s->pub.sandbox_id, pub->sandbox_id) == 0)
-		s->json = strdup(atoll_sandbox_json(*ret));
-	(void)pthread_mutex_unlock(&m->lock);
-	return 0;
-}
-
-/* Whatever is done in it is done in that session: the audit trail says so. */
-static int name_session(struct atoll_sandbox **sb, const char *id, struct atoll_error *e)
-{
-	(*sb)->session = strdup(id);
-	if ((*sb)->session)
-		return 0;
-	atoll_sandbox_free(*sb);
-	*sb = NULL;
-	return client_no_memory(e);
-}
-
-/* The sandbox that it had does not answer. With the lock held, which it gives up. */
-static int open_another(struct atoll_sessions *m, struct atoll *a, struct session *s, uint64_t run_ms,
-    struct atoll_sandbox **ret, bool *ret_recovered, struct atoll_error *e)
-{
-	struct atoll_session pub = s->pub;
-	uint64_t ms = 0;
-	bool woken = false;
-
-	if (recover(m, a, s, ret, &woken, e) < 0)
-		return -e->no;
-	if (ret_recovered)
-		*ret_recovered = !woken;
-	(void)pthread_mutex_lock(&m->lock);
-	s = sessions_find(m, pub.owner, pub.id);
-	if (s) {
-		s->extended_ms = woken ? 0 : s->extended_ms; /* awake, it has what anybody has who wakes one */
-		ms = more_time(m, s, run_ms);
-		pub = s->pub;
-	}
-	(void)pthread_mutex_unlock(&m->lock);
-	touch(m, a, &pub, ms);
-	return name_session(ret, pub.id, e);
-}
-
-int sessions_open(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id,
-    const char *recovered_from, uint64_t run_ms, struct atoll_sandbox **ret, bool *ret_recovered, struct atoll_error *e)
-{
-	(void)atoll_sessions_expire(m, a, owner ? owner : "");
-	(void)pthread_mutex_lock(&m->lock);
-	struct session *s = sessions_find(m, owner, id);
-	int rc = s ? wait_ready(m, s, e) : no_session(e, id);
-
-	if (rc < 0) {
-		(void)pthread_mutex_unlock(&m->lock);
-		return rc;
-	}
-	s->pub.last_used_ms = sessions_now(m);
-	s->left = false;
-	if (a->holder)
-		(void)str_copy(s->pub.holder, sizeof s->pub.holder, str_of(a->holder));
-	if (recovered_from && strcmp(recovered_from, s->pub.sandbox_id) == 0)
-		return open_another(m, a, s, run_ms, ret, ret_recovered, e);
-	uint64_t ms = more_time(m, s, run_ms);
-	struct atoll_session pub = s->pub;
-	autofree char *json = s->json ? strdup(s->json) : NULL;
-
-	(void)pthread_mutex_unlock(&m->lock);
-	if (ret_recovered)
-		*ret_recovered = recovered_from != NULL; /* another thread was faster */
-	rc = open_there(m, a, &pub, json, ret, e);
-	if (rc == -ENOENT && !recovered_from)
-		return sessions_open(m, a, owner, id, pub.sandbox_id, run_ms, ret, ret_recovered, e);
-	if (rc < 0)
-		return rc;
-	touch(m, a, &pub, ms);
-	return name_session(ret, id, e);
-}
-
-int atoll_session_open(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id,
-    const char *recovered_from, struct atoll_sandbox **ret, bool *ret_recovered, struct atoll_error *e)
-{
-	NEED(e, m && a && id && ret);
-	return sessions_open(m, a, owner, id, recovered_from, 0, ret, ret_recovered, e);
-}
-
-void atoll_session_written(struct atoll_sessions *m, const char *id)
-{
-	if (m->cfg.cache)
-		atoll_cache_written(m->cfg.cache, id);
-}
-
-/* --- as JSON --- */
-
-static json_t *size_json(uint64_t mb)
-{
-	char z[32];
-
-	(void)snprintf(z, sizeof z, mb % 1024 == 0 ? "%lluGB" : "%lluMB",
-	    (unsigned long long)(mb % 1024 == 0 ? mb / 1024 : mb));
-	return json_string(z);
-}
-
-char *atoll_session_json(const struct atoll_session *s)
-{
-	char created[CLOCK_RFC3339_SIZE], used[CLOCK_RFC3339_SIZE];
-
-	clock_rfc3339((uint64_t)s->created_ms, created);
-	clock_rfc3339((uint64_t)s->last_used_ms, used);
-	autojson json_t *j = json_pack("{s:s,s:s,s:s,s:o,s:s,s:s,s:s,s:{s:o,s:f,s:o}}", "sessionId", s->id, "sandboxId",
-	    s->sandbox_id, "agentId", s->agent_id, "userId", *s->user_id ? json_string(s->user_id) : json_null(),
-	    "createdAt", created, "lastUsed", used, "environment", s->environment, "resourceLimits", "memory",
-	    size_json(s->limits.memory_mb), "cpu", s->limits.cpu_permille / 1000.0, "diskSpace",
-	    size_json(s->limits.disk_mb));
-
-	return j ? json_dumps(j, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(6)) : NULL;
 }

@@ -7,6 +7,8 @@
 #include "client/agent/redact.h"
 #include "client/client.h"
 
+#define SESSIONS_TIMEOUT_MAX_MS 86400000u
+
 enum session_state {
 	SESSION_MAKING, /* its first sandbox, or another one: who wants to use it waits */
 	SESSION_READY,
@@ -57,7 +59,18 @@ void sessions_run_end(struct atoll_sessions *m, const char *owner, const char *i
 /* The connection of the client whose session that agent has was closed: when there is no room, it goes first. */
 void sessions_leave(struct atoll_sessions *m, const char *owner, const char *agent_id);
 
-/* --- client/agent/session_envs.c --- */
+/* --- sessions.c, for session_open.c --- */
+
+int sessions_wait_ready(struct atoll_sessions *m, struct session *s, struct atoll_error *e);
+int sessions_none(struct atoll_error *e, const char *id);
+void sessions_last_snapshot(struct atoll *a, const char *sandbox_id, char ret[128]);
+int sessions_make_sandbox(struct atoll_sessions *m, struct atoll *a, const struct atoll_session *s,
+    const char *template_id, const char *envs, struct atoll_sandbox **ret, struct atoll_error *e);
+int sessions_make_room(struct atoll_sessions *m, struct atoll *a, const struct atoll_session *as,
+    struct atoll_error *e);
+int sessions_settle(struct atoll_sessions *m, struct session *s, struct atoll_sandbox *sb, struct atoll_session *ret);
+
+/* --- session_envs.c --- */
 
 struct session_envs { /* variables, taken apart */
 	struct atoll_pair *v;
