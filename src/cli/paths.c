@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -83,9 +84,25 @@ int paths_check(const struct paths *p, struct err *e)
 	return check_runs(p->build_script, e);
 }
 
+/* A build tree says in a file beside the program where its sources are. */
+static int find_sources(const char *dir, char ret[PATH_MAX], struct err *e)
+{
+	autofree char *path = str_fmt("%s/source-dir", dir);
+	FILE *f = path ? fopen(path, "re") : NULL;
+	bool got = f && fgets(ret, PATH_MAX, f);
+
+	if (f)
+		(void)fclose(f);
+	if (!got || ret[0] != '/')
+		return err_set(e, ENOENT, "read '%s/source-dir', which the build writes", dir);
+	ret[strcspn(ret, "\n")] = '\0';
+	return 0;
+}
+
 static int find_templates(struct paths *p, const char *dir, bool built, struct err *e)
 {
 	const char *given = getenv("ATOLL_TEMPLATES");
+	char sources[PATH_MAX];
 
 	if (given && *given) {
 		autofree char *path = path_absolute(given); /* a build runs in another directory */
@@ -94,7 +111,8 @@ static int find_templates(struct paths *p, const char *dir, bool built, struct e
 			    : err_set(e, ENOENT, "find '%s' in ATOLL_TEMPLATES", given);
 	}
 	if (built)
-		return set(&p->build_script, ATOLL_SOURCE_DIR, "templates/build", e);
+		return find_sources(dir, sources, e) < 0 ? -e->no
+							 : set(&p->build_script, sources, "templates/build", e);
 	return set(&p->build_script, dir, "../libexec/atoll/templates/build", e);
 }
 
