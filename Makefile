@@ -19,7 +19,7 @@ TSAN_BUILD := build-tsan
 ASAN_FLAGS := -Db_sanitize=address,undefined -Db_lundef=false
 DEMO = $(SUDO) scripts/run-demo --build-dir $(BUILD) --state $(STATE) --run $(RUN) --listen $(LISTEN)
 
-.PHONY: build setup template ready run demo check test test-busy escape-table escape-long compat torture soak upgrade check-asan check-tsan bench install clean help
+.PHONY: build setup template ready run demo check test test-busy escape-table escape-long compat torture soak upgrade lint units-asan check-asan check-tsan bench dist install clean help
 .DEFAULT_GOAL := build
 
 help:
@@ -31,6 +31,8 @@ help:
 	@echo 'make check        run units, fuzz corpora and an end-to-end smoke: the inner loop, at most 3 minutes'
 	@echo 'make test         run unit and end-to-end tests (TESTS=PATTERN selects files, TEST_FLAGS=...)'
 	@echo 'make test-busy    run the same tests while every processor is kept busy'
+	@echo 'make lint         check the format, the numbers of the tree and what static analysis finds'
+	@echo 'make units-asan   run the units with the address and undefined behaviour sanitizers'
 	@echo 'make check-asan   run the same tests with the address and undefined behaviour sanitizers'
 	@echo 'make check-tsan   run the thread tests of libatoll with the thread sanitizer'
 	@echo 'make compat       test every client, and write docs/compatibility.md'
@@ -40,6 +42,7 @@ help:
 	@echo 'make escape-table write tests/escape/suite/syscalls.tbl after a change of the system call filter'
 	@echo 'make escape-long  run tests/escape/restore with every descriptor number (ten minutes or more)'
 	@echo 'make bench        measure (BENCH_FLAGS=...)'
+	@echo 'make dist         write the source as a tarball, with its checksum, to dist/'
 	@echo 'make install      install into /usr/local (honours DESTDIR)'
 	@echo 'make clean        remove the build directories'
 	@echo 'Variables of run and demo: STATE=$(STATE) RUN=$(RUN) LISTEN=$(LISTEN)'
@@ -109,6 +112,17 @@ soak: ready
 upgrade: ready
 	@$(SUDO) scripts/with-node tests/upgrade/run --build-dir $(BUILD) --from $(FROM)
 
+# What can be said of the source without running it.
+lint: build
+	@scripts/format
+	@scripts/house --no-format --build-dir $(BUILD)
+	@scripts/analyze --build-dir $(BUILD)
+
+units-asan:
+	@test -f $(ASAN_BUILD)/build.ninja || $(AS_OWNER) meson setup $(ASAN_BUILD) $(ASAN_FLAGS)
+	@$(AS_OWNER) ninja -C $(ASAN_BUILD) meson-test-prereq
+	@meson test -C $(ASAN_BUILD) --no-rebuild --print-errorlogs
+
 check-asan:
 	@$(MAKE) --no-print-directory test BUILD=$(ASAN_BUILD) MESON_FLAGS='$(ASAN_FLAGS)' TEST_FLAGS=--asan
 
@@ -127,6 +141,9 @@ install: setup
 	@$(MAKE) --no-print-directory build
 	@$(SUDO) env DESTDIR='$(DESTDIR)' meson install -C $(BUILD) --no-rebuild
 	@$(SUDO) chown --reference=$(BUILD) $(BUILD)/meson-logs/install-log.txt
+
+dist:
+	@scripts/dist
 
 clean:
 	rm -rf $(BUILD) $(ASAN_BUILD) $(TSAN_BUILD)
