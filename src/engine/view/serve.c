@@ -310,10 +310,11 @@ static bool hold(struct server *s, const void *p, size_t n)
 {
 	struct held *h = &s->held[(s->first_held + s->n_held) % HELD_MAX];
 
-	if (n > HELD_BYTES || s->n_held == HELD_MAX)
+	if (n >= HELD_BYTES || s->n_held == HELD_MAX)
 		return false;
 	h->n = n;
 	memcpy(h->bytes, p, n);
+	memset(h->bytes + n, 0, HELD_BYTES - n); /* as in take_request(): a name has an end, whatever was sent */
 	s->n_held++;
 	return true;
 }
