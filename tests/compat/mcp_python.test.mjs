@@ -37,7 +37,7 @@ for (const transport of ['http', 'stdio']) {
 		if (transport === 'http') {
 			assert.deepEqual([out.long.isError, out.long.truncated], [false, true])
 			assert.ok(out.long.n > 200000 && out.long.n < 1000000, `${out.long.n}`)
-			assert.match(out.long.end, /has been cut/)
+			assert.match(out.long.end, /has been truncated/)
 		} else {
 			assert.equal(out.long.n, 1900000)
 		}
