@@ -15,7 +15,7 @@
 #include "front/front.h"
 #include "front/link/certs.h"
 #include "front/link/dial_tls.h"
-#include "front/link/forget.h"
+#include "front/link/saved.h"
 #include "front/link/warden_link.h"
 #include "front/proxy/debug.h"
 #include "front/record/audit.h"
@@ -164,8 +164,8 @@ static void look_kept(struct boot *b, struct sandbox_row *row, bool frozen)
 
 	if (there)
 		b->owned[i] = true;
-	row->kept &= ~KEPT_MEMORY;
-	row->kept |= there && b->kept[i].memory ? KEPT_MEMORY : 0;
+	row->kept &= ~SAVED_MEMORY;
+	row->kept |= there && b->kept[i].memory ? SAVED_MEMORY : 0;
 	if (!there) {
 		row->kept_name = NULL;
 		row->kept = 0;
@@ -190,7 +190,7 @@ static int on_row(void *user, const struct sandbox_row *given)
 }
 
 /* For a snapshot, which is its owner then. */
-static bool is_kept(void *user, const char *name, bool *ret_memory)
+static bool is_saved(void *user, const char *name, bool *ret_memory)
 {
 	struct boot *b = user;
 
@@ -229,13 +229,13 @@ static int reconcile(struct boot *b, struct err *e)
 		log_info("killing a sandbox that no team owns", "id=%s", b->have[i].id);
 		(void)warden_ask_id(f->link.warden, OP_KILL, b->have[i].id, "", ignore_reply, NULL);
 	}
-	if (volumes_load(f, e) < 0 || snapshots_load(f, is_kept, b, e) < 0 || builds_load(f, is_kept, b, e) < 0)
+	if (volumes_load(f, e) < 0 || snapshots_load(f, is_saved, b, e) < 0 || builds_load(f, is_saved, b, e) < 0)
 		return -e->no;
 	for (size_t i = 0; i < b->n_kept; i++) {
 		if (b->owned[i])
 			continue;
 		log_info("removing a saved state that no row refers to", "name=%s", b->kept[i].name);
-		forget_kept(&f->link, b->kept[i].name);
+		saved_delete(&f->link, b->kept[i].name);
 	}
 	image_gc_begin(f);
 	logbook_end_lost(f->record.logbook);

@@ -16,7 +16,7 @@
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/front.h"
-#include "front/link/forget.h"
+#include "front/link/saved.h"
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/save.h"
 #include "front/sandbox/spec.h"
@@ -39,7 +39,7 @@ struct forks {
 	uint32_t timeout_s;
 	bool secrets; /* of the source, for all of them */
 	size_t n, left;
-	char kept[ID_SIZE];
+	char saved[ID_SIZE];
 	struct fork v[];
 };
 
@@ -56,7 +56,7 @@ static void forks_done(struct forks *fs)
 
 	for (size_t i = 0; i < fs->n; i++)
 		(void)json_array_append_new(all, fs->v[i].re);
-	forget_kept(&fs->r->front->link, fs->kept);
+	saved_delete(&fs->r->front->link, fs->saved);
 	reply_json(fs->r, 201, all, NULL);
 	sandbox_unref(fs->source);
 	req_unref(fs->r);
@@ -95,8 +95,8 @@ static void fork_begin(struct fork *fk)
 		return;
 	}
 	sp.timeout_s = fs->timeout_s;
-	memcpy(sp.from, fs->kept, sizeof sp.from);
-	sp.from_what = KEPT_DISK | KEPT_MEMORY;
+	memcpy(sp.from, fs->saved, sizeof sp.from);
+	sp.from_what = SAVED_DISK | SAVED_MEMORY;
 	if (quota_check_create(f, fs->source->team, fs->r->caller.key, &hit) < 0) {
 		quota_text(&hit, &e);
 		spec_done(&sp);
@@ -117,7 +117,7 @@ static void fork_begin(struct fork *fk)
 	sandbox_start_cold(fk->sb);
 }
 
-static void on_kept(void *user, const struct save_result *re)
+static void on_saved(void *user, const struct save_result *re)
 {
 	struct forks *fs = user;
 	size_t n = fs->n;
@@ -133,7 +133,7 @@ static void on_kept(void *user, const struct save_result *re)
 		free(fs);
 		return;
 	}
-	memcpy(fs->kept, re->name, sizeof fs->kept);
+	memcpy(fs->saved, re->name, sizeof fs->saved);
 	sandbox_note(fs->source, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "sandbox forked", "count=%zu secrets=%s request=%s",
 	    n, fs->secrets ? "yes" : "no", fs->r->id);
 	for (size_t i = 0; i < n; i++) /* the last one may be over at once, and fs with it */
@@ -174,5 +174,5 @@ void api_fork(struct req *r)
 	for (size_t i = 0; i < fs->n; i++)
 		fs->v[i].all = fs;
 	sandbox_by(sb, r->id);
-	sandbox_save(sb, SAVE_MEMORY, true, on_kept, fs);
+	sandbox_save(sb, SAVE_MEMORY, true, on_saved, fs);
 }

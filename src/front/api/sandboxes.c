@@ -136,10 +136,10 @@ static void put_detail(struct buf *out, const struct req *r, const struct sandbo
 	if (sb->state == SANDBOX_PAUSED) {
 		(void)json_object_set_new(more, "pausedMemory", json_string(sandbox_memory_name(sb)));
 		(void)json_object_set_new(more, "pauseMode",
-		    json_string(sb->kept.what & KEPT_NO_RAM ? "filesystem" : "full"));
+		    json_string(sb->saved.what & SAVED_NO_RAM ? "filesystem" : "full"));
 	}
-	if (sb->state == SANDBOX_PAUSED && sb->kept.why_not[0])
-		(void)json_object_set_new(more, "pausedMemoryReason", json_string(sb->kept.why_not));
+	if (sb->state == SANDBOX_PAUSED && sb->saved.why_not[0])
+		(void)json_object_set_new(more, "pausedMemoryReason", json_string(sb->saved.why_not));
 	if (*sb->envd_token)
 		(void)json_object_set_new(more, "envdAccessToken", json_string(sb->envd_token));
 	if (sb->spec.network)

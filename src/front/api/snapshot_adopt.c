@@ -36,12 +36,12 @@ static bool is_owned(const struct front *f, const char *name)
 
 	LIST_FOREACH(sn, &f->sandbox.snapshots, link)
 	{
-		if (strcmp(sn->kept, name) == 0)
+		if (strcmp(sn->saved, name) == 0)
 			return true;
 	}
 	for (struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
 	    sb = sandbox_table_next(f->sandbox.table, sb)) {
-		if (strcmp(sb->kept.name, name) == 0 || strcmp(sb->spec.from, name) == 0)
+		if (strcmp(sb->saved.name, name) == 0 || strcmp(sb->spec.from, name) == 0)
 			return true;
 	}
 	return false;
@@ -107,8 +107,8 @@ static int read_body(const struct req *r, const json_t *body, struct snapshot *s
 	if (json_get_str(body, "kept", &kept, e) < 0 || json_get_bool(body, "memory", &memory, e) < 0 ||
 	    json_get_obj(body, "template", &template, e) < 0 || json_get_obj(body, "limits", &limits, e) < 0)
 		return -e->no;
-	if (!kept || !str_copy(sn->kept, sizeof sn->kept, str_of(kept)) || !check_id(sn->kept) ||
-	    is_owned(r->front, sn->kept))
+	if (!kept || !str_copy(sn->saved, sizeof sn->saved, str_of(kept)) || !check_id(sn->saved) ||
+	    is_owned(r->front, sn->saved))
 		return err_set(e, EINVAL, "field 'kept' must name what lies in the pool and is nobody's");
 	if (!template || !limits)
 		return err_set(e, EINVAL, "fields 'template' and 'limits' are required");
@@ -116,7 +116,7 @@ static int read_body(const struct req *r, const json_t *body, struct snapshot *s
 	if (take_template(r->front, template, &sn->base, e) < 0 || take_limits(limits, &sn->limits, e) < 0 ||
 	    take_name(body, sn, e) < 0)
 		return -e->no;
-	sn->what = KEPT_DISK | (memory ? KEPT_MEMORY : 0);
+	sn->what = SAVED_DISK | (memory ? SAVED_MEMORY : 0);
 	sn->created_ms = clock_wall_ms();
 	memcpy(sn->team, r->caller.team, sizeof sn->team);
 	return 0;
@@ -153,13 +153,13 @@ static void on_listed(void *user, const struct warden_reply *re)
 	if (re->more) {
 		const struct msg_kept *m = (const struct msg_kept *)re->msg;
 
-		if (strcmp(m->name, ad->sn->kept) == 0)
-			ad->found = m->disk && (m->memory || !(ad->sn->what & KEPT_MEMORY));
+		if (strcmp(m->name, ad->sn->saved) == 0)
+			ad->found = m->disk && (m->memory || !(ad->sn->what & SAVED_MEMORY));
 		return;
 	}
 	if (re->no)
 		(void)err_set(&e, re->no, "%s", re->text);
-	else if (!ad->found || is_owned(ad->r->front, ad->sn->kept))
+	else if (!ad->found || is_owned(ad->r->front, ad->sn->saved))
 		(void)err_set(&e, EINVAL, "field 'kept' must name what lies in the pool and is nobody's");
 	answer(ad, &e);
 }

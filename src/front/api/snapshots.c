@@ -14,7 +14,7 @@
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/front.h"
-#include "front/link/forget.h"
+#include "front/link/saved.h"
 #include "front/record/events.h"
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/save.h"
@@ -36,7 +36,7 @@ static json_t *snapshot_json(const struct front *f, const struct snapshot *sn)
 	if (name[0])
 		(void)json_array_append_new(names, json_string(name));
 	return json_pack("{s:s,s:o,s:b,s:s,s:o}", "snapshotID", id, "names", names, "memory",
-	    (sn->what & KEPT_MEMORY) != 0, "sandboxID", sn->source, "createdAt", time_json(sn->created_ms));
+	    (sn->what & SAVED_MEMORY) != 0, "sandboxID", sn->source, "createdAt", time_json(sn->created_ms));
 }
 
 /* --- make --------------------------------------------------------------------------------------------------- */
@@ -55,7 +55,7 @@ static void reply_not_kept(struct req *r, const struct sandbox *sb, const struct
 		reply_error(r, e->no == ENOTSUP ? 400 : 503, "sandbox '%s' could not be kept: %s", sb->id, e->text);
 }
 
-static void on_kept(void *user, const struct save_result *re)
+static void on_saved(void *user, const struct save_result *re)
 {
 	struct making *mk = user;
 	struct sandbox *sb = mk->sb;
@@ -70,7 +70,7 @@ static void on_kept(void *user, const struct save_result *re)
 			.limits = sb->spec.limits,
 			.created_ms = clock_wall_ms() };
 		sn->volumes = spec_volumes_text(&sb->spec);
-		memcpy(sn->kept, re->name, sizeof sn->kept);
+		memcpy(sn->saved, re->name, sizeof sn->saved);
 		memcpy(sn->team, sb->team, sizeof sn->team);
 		memcpy(sn->source, sb->id, sizeof sn->source);
 		memcpy(sn->alias, mk->ref.name, sizeof sn->alias);
@@ -82,7 +82,7 @@ static void on_kept(void *user, const struct save_result *re)
 			event_note(sb, EVENT_CHECKPOINTED, json_pack("{s:s}", "snapshot_id", sn->template_id));
 			reply_json(mk->r, 201, snapshot_json(f, sn), NULL);
 		} else {
-			forget_kept(&f->link, re->name);
+			saved_delete(&f->link, re->name);
 		}
 	}
 	if (e.no)
@@ -138,7 +138,7 @@ void api_snapshot(struct req *r)
 
 	*mk = (struct making) { .r = req_ref(r), .sb = sandbox_ref(sb), .ref = ref };
 	sandbox_by(sb, r->id);
-	sandbox_save(sb, memory ? SAVE_MEMORY_IF_POSSIBLE : SAVE_DISK, false, on_kept, mk);
+	sandbox_save(sb, memory ? SAVE_MEMORY_IF_POSSIBLE : SAVE_DISK, false, on_saved, mk);
 }
 
 /* --- list --------------------------------------------------------------------------------------------------- */

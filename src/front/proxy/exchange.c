@@ -352,7 +352,7 @@ static void when_running(struct exchange *ex)
 {
 	struct sandbox *sb = ex->sb;
 	/* a boot is not what traffic is for */
-	bool wakes = sb->spec.flags & SPEC_AUTO_RESUME && !(sb->kept.what & KEPT_NO_RAM);
+	bool wakes = sb->spec.flags & SPEC_AUTO_RESUME && !(sb->saved.what & SAVED_NO_RAM);
 
 	if (sb->state == SANDBOX_RUNNING) {
 		connect_up(ex);

@@ -120,7 +120,7 @@ static int take_build(const struct front *f, const struct template_row *row, con
 	memcpy(ret->tpl.key, b.base_key, sizeof ret->tpl.key);
 	ret->tpl.built_ms = b.finished_ms;
 	catalog_limits(f, &ret->tpl, &b, &ret->limits);
-	memcpy(ret->kept, b.kept, sizeof ret->kept);
+	memcpy(ret->saved, b.kept, sizeof ret->saved);
 	memcpy(ret->tpl.build, b.id, sizeof ret->tpl.build);
 	return 0;
 }

@@ -16,8 +16,8 @@ struct front;
 
 struct catalog_entry {
 	struct template tpl; /* id and name; the key is that of the image below */
-	char kept[ID_SIZE];  /* what it begins with; "": nothing but the image */
-	uint32_t what;       /* KEPT_* */
+	char saved[ID_SIZE]; /* what it begins with; "": nothing but the image */
+	uint32_t what;       /* SAVED_* */
 	struct msg_limits limits;
 	bool is_built;           /* by a team; else the server's own */
 	struct template_row row; /* with is_built */

@@ -85,5 +85,5 @@ void memory_tick(struct front *f)
 		    sandbox_table_count(f->sandbox.table));
 	f->sandbox.memory.is_short = is_short;
 	if (is_short)
-		sandbox_give_back(f);
+		sandbox_reclaim_memory(f);
 }

@@ -12,7 +12,7 @@
 
 #define TELL_MS 2000
 
-static void on_told(void *user, const struct init_result *re)
+static void on_notified(void *user, const struct init_result *re)
 {
 	struct sandbox *sb = user;
 
@@ -48,5 +48,5 @@ void sandbox_oom(struct sandbox *sb, uint32_t kills)
 		.wait_ms = TELL_MS,
 	};
 
-	(void)init_call_new(&sb->front->link, &rq, on_told, sandbox_ref(sb));
+	(void)init_call_new(&sb->front->link, &rq, on_notified, sandbox_ref(sb));
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/pause: from RUNNING to PAUSED and back.
+/* front/sandbox/pause: from RUNNING to PAUSED and back, as policies over the box.
  *
- *	pause		init closes its connections; freeze; keep the disk; note it in the store; then it is PAUSED.
- *			Without memory it is
- *			ended as well, once the store knows what is kept of it
- *	later		the memory of a paused one is kept, too, in the background; it stays frozen
- *	resume		thaw; or restore from disk, if it is frozen no more; or boot from its disk
+ *	pause		init closes its connections; freeze; snapshot the disk; write the row; then it is PAUSED.
+ *			Without memory it is killed as well, once the row says what is saved of it
+ *	later		a checkpoint of a paused one is written in the background; it stays frozen
+ *	resume		thaw; or restore from the checkpoint, if the warden does not have it any more; or boot from its
+ *disk
  *
- * What is kept has a new name each time, so that removing the last one in the background is in nobody's way. The store
- * is told before anything is given up: whoever comes after a crash finds either the sandbox or what is kept of it. */
+ * What is saved has a new name each time, so that the last one can be deleted in the background. The row is written
+ * before anything is given up: the next front finds after a crash either the sandbox or what is saved of it. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,14 +24,14 @@
 #include "base/str.h"
 #include "front/account/metrics.h"
 #include "front/front.h"
-#include "front/link/forget.h"
+#include "front/link/saved.h"
 #include "front/sandbox/impl.h"
 #include "front/sandbox/row.h"
 #include "front/sandbox/table.h"
 #include "front/util/mem.h"
 #include "loop/loop.h"
 
-/* what init may take to close its connections; without it memory may not be kept on disk */
+/* what init may take to close its connections; without it there may be no checkpoint */
 #define QUIET_MS 1000
 #define RUN_ON_MS 5000      /* one that could not be paused at its end is not due again at once */
 #define TRIES_MAX 4         /* what is in the way is seldom gone by itself */
@@ -43,19 +43,19 @@
 
 static bool has(const struct sandbox *sb, uint32_t what)
 {
-	return sb->kept.what & what;
+	return sb->saved.what & what;
 }
 
-static void kept_clear(struct sandbox *sb)
+static void saved_clear(struct sandbox *sb)
 {
-	if (sb->kept.name[0])
-		forget_kept(&sb->front->link, sb->kept.name);
-	memset(&sb->kept, 0, sizeof sb->kept);
+	if (sb->saved.name[0])
+		saved_delete(&sb->front->link, sb->saved.name);
+	memset(&sb->saved, 0, sizeof sb->saved);
 }
 
-void sandbox_drop_kept(struct sandbox *sb)
+void sandbox_delete_saved(struct sandbox *sb)
 {
-	kept_clear(sb);
+	saved_clear(sb);
 }
 
 /* --- pause -------------------------------------------------------------------------------------------------- */
@@ -67,7 +67,7 @@ struct pause {
 
 static void paused(struct sandbox *sb)
 {
-	sandbox_note_life(sb, LOG_LVL_INFO, has(sb, KEPT_NO_RAM) ? "sandbox paused, its disk only" : "sandbox paused");
+	sandbox_note_life(sb, LOG_LVL_INFO, has(sb, SAVED_NO_RAM) ? "sandbox paused, its disk only" : "sandbox paused");
 	sandbox_set_state(sb, SANDBOX_PAUSED);
 }
 
@@ -109,7 +109,7 @@ static void pause_failed(struct pause *p, int no, const char *text)
 	(void)err_set(&sb->fail, no, "pause: %s", text);
 	log_warn("could not pause: the sandbox keeps running", "id=%s err=%s", sb->id, text);
 	sandbox_note_life(sb, LOG_LVL_ERROR, "sandbox could not be paused");
-	kept_clear(sb);
+	saved_clear(sb);
 	box_thaw(&sb->box, sb->request, on_thawed_again, sb);
 }
 
@@ -150,7 +150,7 @@ static void disk_done(struct pause *p)
 
 	sb->end_ms = clock_wall_ms();
 	if (!p->memory)
-		sb->kept.what |= KEPT_NO_RAM;
+		sb->saved.what |= SAVED_NO_RAM;
 	if (row_try(sb, ROW_PAUSED, &e) < 0) { /* who comes after a crash must know of it */
 		sb->end_ms = end_ms;
 		pause_failed(p, e.no, e.text);
@@ -170,12 +170,12 @@ static void on_snapshotted(void *user, const struct box_result *re)
 	if (pause_over(p, re))
 		return;
 	if (re->no == ENOTSUP && p->memory) { /* a server without a pool: then in memory alone */
-		memset(&p->sb->kept, 0, sizeof p->sb->kept);
+		memset(&p->sb->saved, 0, sizeof p->sb->saved);
 		disk_done(p);
 	} else if (re->no) {
 		pause_failed(p, re->no, re->text);
 	} else {
-		p->sb->kept.what = KEPT_DISK;
+		p->sb->saved.what = SAVED_DISK;
 		disk_done(p);
 	}
 }
@@ -191,9 +191,9 @@ static void on_frozen(void *user, const struct box_result *re)
 		pause_failed(p, re->no, re->text);
 		return;
 	}
-	sb->kept.name[0] = 'k';
-	rand_label(sb->kept.name + 1, 19);
-	box_snapshot(&sb->box, sb->kept.name, sb->request, on_snapshotted, p);
+	sb->saved.name[0] = 'k';
+	rand_label(sb->saved.name + 1, 19);
+	box_snapshot(&sb->box, sb->saved.name, sb->request, on_snapshotted, p);
 }
 
 /* Whether it has closed them or not: it will be frozen. */
@@ -231,12 +231,12 @@ static void on_checkpointed(void *user, const struct box_result *re)
 		log_warn("the memory of a paused sandbox is not saved to disk", "id=%s err=%s", sb->id, re->text);
 		sandbox_note(sb, LOG_LVL_WARN, JOURNAL_LIFECYCLE,
 		    "memory stays frozen, it could not be written to disk", "request=");
-		(void)str_copy(sb->kept.why_not, sizeof sb->kept.why_not, str_of(re->text));
-		sb->kept.next_try_ms = clock_wall_ms() + (TRY_AGAIN_MS << (2 * sb->kept.tries));
+		(void)str_copy(sb->saved.why_not, sizeof sb->saved.why_not, str_of(re->text));
+		sb->saved.next_try_ms = clock_wall_ms() + (TRY_AGAIN_MS << (2 * sb->saved.tries));
 	} else if (!re->no && sb->state == SANDBOX_PAUSED) {
-		sb->kept.what |= KEPT_MEMORY;
-		sb->kept.bytes = re->image->bytes;
-		sb->kept.why_not[0] = '\0';
+		sb->saved.what |= SAVED_MEMORY;
+		sb->saved.bytes = re->image->bytes;
+		sb->saved.why_not[0] = '\0';
 		row_set(sb, ROW_PAUSED);
 		sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "memory written to disk", "bytes=%llu dump_ms=%llu",
 		    (unsigned long long)re->image->bytes, (unsigned long long)re->image->dump_us / 1000);
@@ -248,19 +248,19 @@ void sandbox_pause_tick(struct sandbox *sb)
 {
 	struct front *f = sb->front;
 
-	if (sb->state != SANDBOX_PAUSED || sb->box.state != BOX_FROZEN || sb->kept.what != KEPT_DISK ||
-	    !f->sandbox.can_checkpoint || f->sandbox.checkpoints >= CHECKPOINTS_MAX || sb->kept.tries >= TRIES_MAX)
+	if (sb->state != SANDBOX_PAUSED || sb->box.state != BOX_FROZEN || sb->saved.what != SAVED_DISK ||
+	    !f->sandbox.can_checkpoint || f->sandbox.checkpoints >= CHECKPOINTS_MAX || sb->saved.tries >= TRIES_MAX)
 		return;
 	uint64_t now = clock_wall_ms();
 
-	if (now < sb->kept.next_try_ms ||
+	if (now < sb->saved.next_try_ms ||
 	    (!f->sandbox.hurries && !f->sandbox.writes_first &&
 		now < sb->end_ms + f->link.opt.checkpoint_after_s * 1000ull))
 		return;
-	sb->kept.tries++;
-	sb->kept.next_try_ms = UINT64_MAX; /* until this one is answered */
+	sb->saved.tries++;
+	sb->saved.next_try_ms = UINT64_MAX; /* until this one is answered */
 	f->sandbox.checkpoints++;
-	box_checkpoint(&sb->box, sb->kept.name, 0, sb->request, on_checkpointed, sandbox_ref(sb));
+	box_checkpoint(&sb->box, sb->saved.name, 0, sb->request, on_checkpointed, sandbox_ref(sb));
 }
 
 /* The front can open no file once it serves, so it has this one open from the start. Its last byte tells where things
@@ -290,8 +290,8 @@ void sandbox_hurry_look(struct front *f)
 static bool will_be_written(const struct sandbox *sb)
 {
 	return sb->state == SANDBOX_PAUSING ||
-	    (sb->state == SANDBOX_PAUSED && sandbox_memory_place(sb) == MEMORY_RAM && sb->kept.what == KEPT_DISK &&
-		sb->kept.tries < HURRY_TRIES);
+	    (sb->state == SANDBOX_PAUSED && sandbox_memory_place(sb) == MEMORY_RAM && sb->saved.what == SAVED_DISK &&
+		sb->saved.tries < HURRY_TRIES);
 }
 
 /* One that was tried as often as it can be is not waited for: whoever asked sees in the store that it is not there. */
@@ -326,7 +326,7 @@ uint64_t sandbox_memory(const struct sandbox *sb)
 	return s ? s->mem_bytes : 0;
 }
 
-void sandbox_give_back(struct front *f)
+void sandbox_reclaim_memory(struct front *f)
 {
 	struct sandbox *best = NULL;
 
@@ -334,8 +334,8 @@ void sandbox_give_back(struct front *f)
 	    sb = sandbox_table_next(f->sandbox.table, sb)) {
 		if (sb->state == SANDBOX_PAUSED && sb->box.state == BOX_KILLING)
 			return;
-		if (sb->state == SANDBOX_PAUSED && sb->box.state == BOX_FROZEN && has(sb, KEPT_MEMORY) &&
-		    !has(sb, KEPT_NO_RAM) && (!best || sandbox_memory(sb) > sandbox_memory(best)))
+		if (sb->state == SANDBOX_PAUSED && sb->box.state == BOX_FROZEN && has(sb, SAVED_MEMORY) &&
+		    !has(sb, SAVED_NO_RAM) && (!best || sandbox_memory(sb) > sandbox_memory(best)))
 			best = sb;
 	}
 	if (!best)
@@ -358,16 +358,16 @@ static void resume_failed(struct sandbox *sb, int no, const char *text)
 
 static void resumed(struct sandbox *sb)
 {
-	struct sandbox_kept old = sb->kept;
+	struct sandbox_saved old = sb->saved;
 
-	memset(&sb->kept, 0, sizeof sb->kept);
+	memset(&sb->saved, 0, sizeof sb->saved);
 	sb->started_us = sandbox_now_us();
 	sb->active_ms = sb->started_us / 1000;
 	sb->end_ms = sandbox_latest_end(sb, sb->started_us / 1000 + sb->resume_timeout_s * 1000ull);
 	row_set(sb, ROW_RUNNING);
 	sandbox_note_life(sb, LOG_LVL_INFO, "sandbox resumed");
 	if (old.name[0])
-		forget_kept(&sb->front->link, old.name);
+		saved_delete(&sb->front->link, old.name);
 	sandbox_set_state(sb, SANDBOX_RUNNING);
 }
 
@@ -462,17 +462,17 @@ static void thaw(struct sandbox *sb)
 /* From what is saved. What still runs of it is killed first, and sandbox_outlives() goes on when it has exited. */
 static void begin_again(struct sandbox *sb)
 {
-	bool boots = has(sb, KEPT_NO_RAM);
+	bool boots = has(sb, SAVED_NO_RAM);
 
 	if (!box_present(&sb->box))
-		sandbox_box_start(sb, boots ? START_KEPT : START_RESTORE, sb->kept.name, on_started, sandbox_ref(sb));
+		sandbox_box_start(sb, boots ? START_KEPT : START_RESTORE, sb->saved.name, on_started, sandbox_ref(sb));
 	else if (sb->box.state != BOX_KILLING)
 		reclaim(sb);
 }
 
 static void refuse(struct sandbox *sb)
 {
-	if (has(sb, KEPT_DISK))
+	if (has(sb, SAVED_DISK))
 		resume_failed(sb, ESTALE,
 		    "what it had in memory is lost; with memory: false it boots from its disk (atoll resume --boot)");
 	else
@@ -494,18 +494,18 @@ static void resume_now(struct sandbox *sb)
 
 void sandbox_resume(struct sandbox *sb, uint32_t timeout_s, bool memory)
 {
-	bool gives_up = !memory && has(sb, KEPT_DISK) && !has(sb, KEPT_NO_RAM);
+	bool gives_up = !memory && has(sb, SAVED_DISK) && !has(sb, SAVED_NO_RAM);
 	struct err e;
 
 	sb->fail = ERR_INIT;
 	sb->resume_timeout_s = timeout_s;
 	sb->resume_by_ms = clock_mono_ms() + GONE_MS;
 	sandbox_set_state(sb, SANDBOX_RESUMING);
-	sb->kept.what |= gives_up ? KEPT_NO_RAM : 0;
+	sb->saved.what |= gives_up ? SAVED_NO_RAM : 0;
 	if (gives_up && row_try(sb, ROW_PAUSED, &e) < 0) {
-		sb->kept.what &= ~KEPT_NO_RAM;
+		sb->saved.what &= ~SAVED_NO_RAM;
 		resume_failed(sb, e.no, e.text);
-	} else if (!memory && !has(sb, KEPT_DISK)) {
+	} else if (!memory && !has(sb, SAVED_DISK)) {
 		resume_failed(sb, ENOTSUP, "its disk was not kept, so it cannot boot from it");
 	} else {
 		resume_now(sb);
@@ -516,7 +516,7 @@ void sandbox_resume(struct sandbox *sb, uint32_t timeout_s, bool memory)
 
 bool sandbox_outlives(struct sandbox *sb, enum box_state was)
 {
-	if (!has(sb, KEPT_DISK))
+	if (!has(sb, SAVED_DISK))
 		return false;
 	switch (sb->state) {
 	case SANDBOX_PAUSING:
@@ -529,7 +529,7 @@ bool sandbox_outlives(struct sandbox *sb, enum box_state was)
 			resume_failed(sb, ECHILD, "it ended at once");
 		return true;
 	case SANDBOX_PAUSED:
-		if (!has(sb, KEPT_MEMORY | KEPT_NO_RAM)) {
+		if (!has(sb, SAVED_MEMORY | SAVED_NO_RAM)) {
 			log_error("the memory of a paused sandbox is lost", "id=%s", sb->id);
 			sandbox_note_life(sb, LOG_LVL_ERROR,
 			    "sandbox died while it was paused: its memory is lost, its disk is kept");

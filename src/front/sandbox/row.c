@@ -180,9 +180,9 @@ int row_load(struct sandbox *sb, const struct sandbox_row *row)
 	sb->sent_before = row->sent_bytes;
 	(void)str_copy(sb->key, sizeof sb->key, str_of(row->key ? row->key : ""));
 	if (row->kept_name &&
-	    !(str_copy(sb->kept.name, sizeof sb->kept.name, str_of(row->kept_name)) && check_id(sb->kept.name)))
+	    !(str_copy(sb->saved.name, sizeof sb->saved.name, str_of(row->kept_name)) && check_id(sb->saved.name)))
 		return -EINVAL;
-	sb->kept.what = row->kept_name ? row->kept : 0;
+	sb->saved.what = row->kept_name ? row->kept : 0;
 	sb->created_ms = row->created_ms;
 	sb->started_us = row->started_us;
 	sb->end_ms = row->end_ms;
@@ -218,8 +218,8 @@ int row_try(struct sandbox *sb, enum row_state state, struct err *e)
 		.started_us = sb->started_us,
 		.end_ms = sb->end_ms,
 		.flags = sb->spec.flags,
-		.kept_name = or_null(sb->kept.name),
-		.kept = sb->kept.what,
+		.kept_name = or_null(sb->saved.name),
+		.kept = sb->saved.what,
 		.sent_bytes = sb->sent_before,
 	};
 

@@ -11,7 +11,7 @@ struct sandbox;
 int row_add(struct sandbox *sb, enum row_state state, struct err *e);
 int row_load(struct sandbox *sb, const struct sandbox_row *row); /* -EINVAL: damaged */
 
-/* With its times, and what is kept of it. */
+/* With its times, and what is saved of it. */
 int row_try(struct sandbox *sb, enum row_state state, struct err *e);
 
 /* A failed write is logged and survived: the sandbox is real even if the record of it lags. rows_tick() tries again. */

@@ -33,7 +33,7 @@
 #define KILL_TRIES 5
 #define KILL_RETRY_MS 300
 
-#define KEPT_FIRST_MS 200 /* a snapshot that was begun is finished before a pause that is due */
+#define SAVE_FIRST_MS 200 /* a snapshot that was begun is finished before a pause that is due */
 struct sandbox *sandbox_ref(struct sandbox *sb)
 {
 	sb->refs++;
@@ -250,8 +250,8 @@ struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, 
 		box_adopt(&sb->box, frozen);
 	if (row->state == ROW_PAUSED)
 		sb->stopped_ms = row->end_ms;
-	if (!frozen) /* what was kept of it is older than what it is now */
-		memset(&sb->kept, 0, sizeof sb->kept);
+	if (!frozen) /* what was saved of it is older than what it is now */
+		memset(&sb->saved, 0, sizeof sb->saved);
 	sb->state = is_caught ? SANDBOX_PAUSING : frozen ? SANDBOX_PAUSED : SANDBOX_RUNNING;
 	if (is_freed) {
 		sb->end_ms = clock_wall_ms() + sb->spec.timeout_s * 1000ull;
@@ -266,7 +266,7 @@ struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, 
 		meter_adopt(sb);
 	if (is_caught)
 		sandbox_run_on(sb);
-	else if (live && (sb->kept.what & KEPT_NO_RAM)) /* the front before us did not get to it */
+	else if (live && (sb->saved.what & SAVED_NO_RAM)) /* the front before us did not get to it */
 		box_kill(&sb->box, "", NULL, NULL);
 	if (!frozen) {
 		census_running(f->account.census, sb->team, 1);
@@ -380,7 +380,7 @@ void sandbox_kill(struct sandbox *sb, enum end_reason why, const char *reason)
 	notebook_end(sb);
 	init_watch_end(sb);
 	sandbox_note_life(sb, LOG_LVL_INFO, why == END_EXPIRED ? "sandbox expired" : "sandbox killed");
-	sandbox_drop_kept(sb);
+	sandbox_delete_saved(sb);
 	ask_kill(sandbox_ref(sb)); /* first, so that the processes end while the rest is tidied up */
 	row_end(sb, reason);
 	sandbox_set_state(sb, SANDBOX_ENDING);
@@ -397,7 +397,7 @@ void sandbox_exited(struct sandbox *sb, enum end_reason why, const char *reason)
 	if (sb->state == SANDBOX_STARTING && !sb->fail.no)
 		(void)err_set(&sb->fail, ECHILD, "sandbox ended while it was starting: %s", reason);
 	row_end(sb, reason);
-	sandbox_drop_kept(sb);
+	sandbox_delete_saved(sb);
 	sandbox_set_state(sb, SANDBOX_DEAD);
 }
 
@@ -431,7 +431,7 @@ void sandbox_expired(struct expiry_entry *en)
 
 	sandbox_by(sb, "");
 	if ((sb->spec.flags & SPEC_AUTO_PAUSE) && sandbox_being_saved(sb))
-		expiry_set(sb->front->sandbox.expiry, en, clock_mono_ms() + KEPT_FIRST_MS);
+		expiry_set(sb->front->sandbox.expiry, en, clock_mono_ms() + SAVE_FIRST_MS);
 	else if (sb->spec.flags & SPEC_AUTO_PAUSE)
 		sandbox_pause(sb, !(sb->spec.flags & SPEC_PAUSE_DISK));
 	else

@@ -2,7 +2,7 @@
 /* front/sandbox/sandbox: one sandbox as the front knows it, and its life.
  *
  *	STARTING --> RUNNING --> PAUSING --> PAUSED --> RESUMING --> RUNNING
- *	             RUNNING --> KEEPING (others will be started from it) --> RUNNING
+ *	             RUNNING --> SAVING (others will be started from it) --> RUNNING
  *	    any of them --> ENDING (the warden has been asked) --> DEAD
  *
  * The id can be found in the table until ENDING. The object is counted: the table holds one reference
@@ -66,7 +66,7 @@ enum row_copy {
 	ROW_COPY_LAGS, /* the row could not be brought up to date */
 };
 
-/* Called once, when the state has settled (anything but STARTING, PAUSING, RESUMING and KEEPING), or all that was kept
+/* Called once, when the state has settled (anything but STARTING, PAUSING, RESUMING and SAVING), or all that was saved
  * of it is written; unhooked before the call. */
 struct sandbox_waiter {
 	LIST_ENTRY(sandbox_waiter) link;
@@ -83,16 +83,16 @@ struct sandbox_link {
 LIST_HEAD(sandbox_waiters, sandbox_waiter);
 LIST_HEAD(sandbox_links, sandbox_link);
 
-/* What is kept of a paused one, as written to the store: never renumber. */
-#define KEPT_DISK 1u
-#define KEPT_MEMORY 2u
-#define KEPT_START 8u /* of a template: without its memory, so its start command has to be run */
+/* What is saved of a paused one, as written to the store: never renumber. */
+#define SAVED_DISK 1u
+#define SAVED_MEMORY 2u
+#define SAVED_START 8u /* of a template: without its memory, so its start command has to be run */
 /* it was paused, or is to be resumed, without its memory: what still runs of it is to be ended */
-#define KEPT_NO_RAM 4u
+#define SAVED_NO_RAM 4u
 
-struct sandbox_kept {
+struct sandbox_saved {
 	char name[ID_SIZE];   /* "": nothing */
-	uint32_t what;        /* KEPT_* */
+	uint32_t what;        /* SAVED_* */
 	uint64_t bytes;       /* of the memory, if known */
 	uint32_t tries;       /* to keep the memory, too, so far */
 	uint64_t next_try_ms; /* wall clock */
@@ -121,9 +121,9 @@ struct sandbox {
 	uint32_t users;                 /* requests and tunnels that are under way */
 	uint32_t resume_timeout_s;      /* while RESUMING */
 	uint64_t resume_by_ms;          /* ... and how long it waits for its last life to be cleared away; monotonic */
-	struct box box;        /* what the warden has of it; ABSENT: there is no more of it than what is kept */
+	struct box box;        /* what the warden has of it; ABSENT: there is no more of it than what is saved */
 	struct ruling *ruling; /* its box is settled once the rules of its network hold; NULL: none is waited for */
-	struct sandbox_kept kept;
+	struct sandbox_saved saved;
 	/* the key of its creation: asked for again with it, it is given again; or NULL */
 	char *once;
 	char request[REQUEST_ID_SIZE]; /* that is changing it now, for the log of the warden; "": nobody's */
@@ -195,15 +195,15 @@ void sandbox_hurry_done(struct front *f);
  * for. */
 bool sandbox_write_memory(struct front *f);
 void sandbox_pause_tick(struct sandbox *sb); /* once a second: keeps the memory of a paused one on disk, too */
-/* the warden has it no more: it has ended, lives on in what is kept of it, or is started afresh */
+/* the warden has it no more: it has ended, lives on in what is saved of it, or is started afresh */
 void sandbox_box_exited(struct sandbox *sb, enum end_reason why, const char *reason);
 bool sandbox_live(const struct sandbox *sb); /* the warden has it, and counts what it uses */
 /* for a snapshot or a fork; it may run again while its memory is still being written */
 bool sandbox_being_saved(const struct sandbox *sb);
-void sandbox_drop_kept(struct sandbox *sb);
+void sandbox_delete_saved(struct sandbox *sb);
 uint64_t sandbox_memory(const struct sandbox *sb); /* bytes that it uses, as last seen */
 /* the largest paused one that is on disk, too, leaves the memory; one at a time */
-void sandbox_give_back(struct front *f);
+void sandbox_reclaim_memory(struct front *f);
 void sandbox_kill(struct sandbox *sb, enum end_reason why,
     const char *reason); /* gone from the table on return; DEAD when the warden agreed */
 void sandbox_exited(struct sandbox *sb, enum end_reason why, const char *reason); /* it ended by itself */

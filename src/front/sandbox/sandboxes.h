@@ -47,5 +47,5 @@ struct sandboxes {
 	int hurry_fd;          /* see sandbox_hurry_open() */
 	bool hurries;          /* what is paused is to be written to disk now: see sandbox_hurry_look() */
 	bool writes_first;     /* the server stops, and sandboxes are killed once we have exited: likewise */
-	bool can_checkpoint;   /* the memory of a sandbox can be kept on disk */
+	bool can_checkpoint;   /* the memory of a sandbox can be saved to disk */
 };

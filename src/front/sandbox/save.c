@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/rand.h"
 #include "front/front.h"
-#include "front/link/forget.h"
+#include "front/link/saved.h"
 #include "front/sandbox/impl.h"
 #include "front/util/mem.h"
 
@@ -32,7 +32,7 @@ struct save {
 static void finish(struct save *s, bool exited)
 {
 	if (s->re.e.no && s->re.name[0]) /* in part, perhaps */
-		forget_kept(&s->sb->front->link, s->re.name);
+		saved_delete(&s->sb->front->link, s->re.name);
 	if (!exited)
 		sandbox_save_over(s->sb);
 	s->fn(s->user, &s->re);
@@ -57,7 +57,7 @@ static void begin(struct save *s);
 
 static void begin_again(struct save *s)
 {
-	forget_kept(&s->sb->front->link, s->re.name);
+	saved_delete(&s->sb->front->link, s->re.name);
 	memset(&s->re, 0, sizeof s->re);
 	s->again = s->released = false;
 	begin(s);
@@ -111,7 +111,7 @@ static void on_checkpointed(void *user, const struct box_result *re)
 	} else if (re->no) { /* whoever asked for it must not take a disk for it */
 		(void)err_set(&s->re.e, re->no, "%s", re->text);
 	} else {
-		s->re.what |= KEPT_MEMORY;
+		s->re.what |= SAVED_MEMORY;
 	}
 	if (s->again && s->released) {
 		sandbox_set_state(s->sb, SANDBOX_SAVING);
@@ -134,7 +134,7 @@ static void on_snapshotted(void *user, const struct box_result *re)
 	struct save *s = user;
 
 	if (!re->no)
-		s->re.what = KEPT_DISK;
+		s->re.what = SAVED_DISK;
 	if (is_over(s, re))
 		return;
 	if (re->no)

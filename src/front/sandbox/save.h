@@ -17,7 +17,7 @@ struct sandbox;
 struct save_result {
 	struct err e;       /* e.no != 0: nothing is saved */
 	char name[ID_SIZE]; /* for the warden; now the receiver's to forget */
-	uint32_t what;      /* KEPT_* */
+	uint32_t what;      /* SAVED_* */
 };
 
 enum save_memory {

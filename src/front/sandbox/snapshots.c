@@ -12,7 +12,7 @@
 #include "base/rand.h"
 #include "front/account/keyring.h"
 #include "front/front.h"
-#include "front/link/forget.h"
+#include "front/link/saved.h"
 #include "front/sandbox/sandbox.h"
 #include "front/util/mem.h"
 #include "front/util/token.h"
@@ -56,12 +56,12 @@ int snapshot_ref_parse(struct str text, struct snapshot_ref *ret, struct err *e)
 	return 0;
 }
 
-/* Made of the name that it is kept under, which is its own. */
+/* Made of the name that it is saved under, which is its own. */
 void snapshot_build_id(const struct snapshot *sn, char ret[TPL_BUILD_SIZE])
 {
 	uint8_t hash[SHA256_SIZE];
 
-	sha256(str_of(sn->kept), hash);
+	sha256(str_of(sn->saved), hash);
 	uuid_put(hash, 8, ret);
 }
 
@@ -143,7 +143,7 @@ static int write_row(struct front *f, const struct snapshot *sn, struct err *e)
 		.team = sn->team,
 		.alias = sn->alias[0] ? sn->alias : NULL,
 		.source = sn->source,
-		.kept_name = sn->kept,
+		.kept_name = sn->saved,
 		.kept = sn->what,
 		.base_id = sn->base.id,
 		.base_name = sn->base.name,
@@ -171,7 +171,7 @@ int snapshot_add(struct front *f, struct snapshot *sn, struct err *e)
 	{
 		if (strcmp(old->template_id, sn->template_id) != 0 || strcmp(old->tag, sn->tag) != 0)
 			continue;
-		forget_kept(&f->link, old->kept);
+		saved_delete(&f->link, old->saved);
 		LIST_REMOVE(old, link);
 		snapshot_free(old);
 		break;
@@ -184,7 +184,7 @@ int snapshot_remove(struct front *f, struct snapshot *sn, struct err *e)
 {
 	if (snapshots_drop(f->link.store, sn->template_id, sn->tag, e) < 0)
 		return -e->no;
-	forget_kept(&f->link, sn->kept);
+	saved_delete(&f->link, sn->saved);
 	LIST_REMOVE(sn, link);
 	snapshot_free(sn);
 	return 0;
@@ -192,7 +192,7 @@ int snapshot_remove(struct front *f, struct snapshot *sn, struct err *e)
 
 struct load {
 	struct front *f;
-	bool (*is_kept)(void *user, const char *name, bool *ret_memory);
+	bool (*is_saved)(void *user, const char *name, bool *ret_memory);
 	void *user;
 };
 
@@ -211,11 +211,11 @@ static int on_row(void *user, const struct snapshot_row *r)
 	    !str_copy(sn->alias, sizeof sn->alias, str_of(r->alias ? r->alias : "")) ||
 	    !str_copy(sn->team, sizeof sn->team, str_of(r->team)) ||
 	    !str_copy(sn->source, sizeof sn->source, str_of(r->source)) ||
-	    !str_copy(sn->kept, sizeof sn->kept, str_of(r->kept_name)) || !check_id(sn->kept) ||
+	    !str_copy(sn->saved, sizeof sn->saved, str_of(r->kept_name)) || !check_id(sn->saved) ||
 	    !str_copy(sn->base.id, sizeof sn->base.id, str_of(r->base_id)) ||
 	    !str_copy(sn->base.name, sizeof sn->base.name, str_of(r->base_name)) ||
 	    !str_copy(sn->base.key, sizeof sn->base.key, str_of(r->base_key)) ||
-	    !l->is_kept(l->user, sn->kept, &memory) || ((sn->what & KEPT_MEMORY) && !memory)) {
+	    !l->is_saved(l->user, sn->saved, &memory) || ((sn->what & SAVED_MEMORY) && !memory)) {
 		log_warn("ignoring a snapshot that is damaged or missing", "name=%s", r->kept_name ? r->kept_name : "");
 		snapshot_free(sn);
 		return 0;
@@ -224,10 +224,10 @@ static int on_row(void *user, const struct snapshot_row *r)
 	return 0;
 }
 
-int snapshots_load(struct front *f, bool (*is_kept)(void *user, const char *name, bool *ret_memory), void *user,
+int snapshots_load(struct front *f, bool (*is_saved)(void *user, const char *name, bool *ret_memory), void *user,
     struct err *e)
 {
-	struct load l = { f, is_kept, user };
+	struct load l = { f, is_saved, user };
 
 	return snapshots_each(f->link.store, on_row, &l, e);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/snapshots: what was kept of sandboxes to start others from, under names that clients use like those of
+/* front/sandbox/snapshots: what was saved of sandboxes to start others from, under names that clients use like those of
  * templates.
  *
  * A snapshot is a template of its own (an id, perhaps an alias) with a tag; making another of the same name and tag
@@ -29,8 +29,8 @@ struct snapshot {
 	char tag[SNAPSHOT_TAG_SIZE];
 	char team[TEAM_ID_SIZE];
 	char source[ID_SIZE]; /* the sandbox */
-	char kept[ID_SIZE];   /* name, for the warden */
-	uint32_t what;        /* KEPT_* of front/sandbox/sandbox.h */
+	char saved[ID_SIZE];  /* name, for the warden */
+	uint32_t what;        /* SAVED_* of front/sandbox/sandbox.h */
 	struct template base;
 	struct msg_limits limits;
 	char *volumes; /* that its source had mounted: JSON as in struct spec, or NULL; owned */
@@ -66,8 +66,8 @@ void snapshot_place(const struct front *f, struct snapshot *sn);
 
 /* Takes sn over, also on failure. What had its name is forgotten. */
 int snapshot_add(struct front *f, struct snapshot *sn, struct err *e);
-int snapshot_remove(struct front *f, struct snapshot *sn, struct err *e); /* with what is kept */
+int snapshot_remove(struct front *f, struct snapshot *sn, struct err *e); /* with what is saved */
 
-int snapshots_load(struct front *f, bool (*is_kept)(void *user, const char *name, bool *ret_memory), void *user,
+int snapshots_load(struct front *f, bool (*is_saved)(void *user, const char *name, bool *ret_memory), void *user,
     struct err *e);
 void snapshots_free(struct front *f);

@@ -97,7 +97,7 @@ static bool take_snapshot(const struct front *f, const char *team, const char *t
 	if (sn->alias[0])
 		memcpy(sp->tpl.name, sn->alias, sizeof sp->tpl.name);
 	sp->limits = sn->limits;
-	memcpy(sp->from, sn->kept, sizeof sp->from);
+	memcpy(sp->from, sn->saved, sizeof sp->from);
 	sp->from_what = sn->what;
 	if (spec_volumes_load(sn->volumes, sp) < 0)
 		log_warn("ignoring the malformed volumes of a snapshot", "snapshot=%s", sn->template_id);
@@ -120,7 +120,7 @@ static int parse_template(const struct front *f, const char *team, const json_t 
 		return -e->no;
 	sp->tpl = en.tpl;
 	sp->limits = en.limits;
-	memcpy(sp->from, en.kept, sizeof sp->from);
+	memcpy(sp->from, en.saved, sizeof sp->from);
 	sp->from_what = en.what;
 	sp->from_built = en.is_built;
 	return 0;

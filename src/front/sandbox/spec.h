@@ -22,7 +22,7 @@ struct policy;
 #define SPEC_INTERNET_ASKED 16u  /* allow_internet_access was given: echoed as a bool, else null */
 #define SPEC_INTERNET_FALSE 32u  /* ... as false */
 #define SPEC_PRIVATE_TRAFFIC 64u /* ports want the traffic token */
-#define SPEC_PAUSE_DISK 256u     /* ... and then only its disk is kept */
+#define SPEC_PAUSE_DISK 256u     /* ... and then only its disk is saved */
 #define SPEC_DEBUG 128u          /* the one behind the debug ports */
 
 struct limits_range;
@@ -37,7 +37,7 @@ struct spec {
 	json_t *volumes;
 	const char *mask_host; /* in network, or NULL */
 	char from[ID_SIZE];    /* what it begins with: a name that the warden knows; "": nothing but the template */
-	uint32_t from_what;    /* KEPT_* */
+	uint32_t from_what;    /* SAVED_* */
 	bool from_built;       /* ... a template: others will ask for the same */
 	/* what it may reach; NULL: all, or nothing with SPEC_NO_INTERNET; owned */
 	struct policy *policy;

@@ -75,7 +75,7 @@ static int parse_one(const struct front *f, const char *team, const json_t *item
 /* A memory goes on with the mounts that it had. */
 static int check_kept(const struct spec *sp, const json_t *given, struct err *e)
 {
-	if (sp->from[0] && sp->from_what & 2u /* KEPT_MEMORY */ && !json_equal(sp->volumes, given))
+	if (sp->from[0] && sp->from_what & 2u /* SAVED_MEMORY */ && !json_equal(sp->volumes, given))
 		return err_set(e, EINVAL,
 		    "field 'volumeMounts' must not be given with a snapshot that has memory, or be the same as that of "
 		    "its sandbox");

@@ -168,7 +168,7 @@ static void on_started(void *user, const struct box_result *re)
 		start_over(sb);
 	} else {
 		sandbox_settle(sb, SANDBOX_SETTLE_MS,
-		    sb->spec.from_what & KEPT_START ? sandbox_start_wait_s(sb->front) : 0, on_settled, sb);
+		    sb->spec.from_what & SAVED_START ? sandbox_start_wait_s(sb->front) : 0, on_settled, sb);
 	}
 }
 
@@ -181,7 +181,7 @@ void sandbox_start_warm(struct sandbox *sb)
 
 void sandbox_start_cold(struct sandbox *sb)
 {
-	uint32_t how = !sb->spec.from[0] ? 0 : sb->spec.from_what & KEPT_MEMORY ? START_RESTORE : START_KEPT;
+	uint32_t how = !sb->spec.from[0] ? 0 : sb->spec.from_what & SAVED_MEMORY ? START_RESTORE : START_KEPT;
 
 	sb->front->sandbox.starts++;
 	warm_pool_make_room(sb->front->sandbox.warm_pool);

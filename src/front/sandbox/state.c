@@ -52,9 +52,9 @@ enum memory_place sandbox_memory_place(const struct sandbox *sb)
 	/* one that is being killed has none that could be used again */
 	const unsigned holds_memory = BIT(BOX_READY) | BIT(BOX_QUIETING) | BIT(BOX_FREEZING) | BIT(BOX_FROZEN) |
 	    BIT(BOX_SNAPSHOTTING) | BIT(BOX_CHECKPOINTING) | BIT(BOX_RELEASED) | BIT(BOX_THAWING);
-	bool ram = holds_memory & BIT(sb->box.state), disk = sb->kept.what & KEPT_MEMORY;
+	bool ram = holds_memory & BIT(sb->box.state), disk = sb->saved.what & SAVED_MEMORY;
 
-	if (sb->kept.what & KEPT_NO_RAM)
+	if (sb->saved.what & SAVED_NO_RAM)
 		return MEMORY_NONE;
 	return ram && disk ? MEMORY_BOTH : ram ? MEMORY_RAM : disk ? MEMORY_DISK : MEMORY_LOST;
 }

@@ -111,8 +111,8 @@ static struct kind *kind_for(struct warm_pool *p, const struct spec *sp)
 	p->gone_misses += k->misses;
 	*k = (struct kind) { .warm_pool = p, .tpl = sp->tpl, .built = true, .used_ms = clock_mono_ms() };
 	k->start = (struct member_start) { .limits = sp->limits,
-		.restore = sp->from_what & KEPT_MEMORY,
-		.run_start = sp->from_what & KEPT_START };
+		.restore = sp->from_what & SAVED_MEMORY,
+		.run_start = sp->from_what & SAVED_START };
 	memcpy(k->start.from, sp->from, sizeof k->start.from);
 	TAILQ_INIT(&k->members);
 	return k;

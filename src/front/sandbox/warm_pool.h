@@ -40,7 +40,7 @@ bool warm_pool_take(struct warm_pool *p, const struct spec *sp, struct warm_pool
 void warm_pool_taken(struct warm_pool *p, const struct spec *sp, bool good); /* it is in use now, or was dead */
 
 bool warm_pool_exited(struct warm_pool *p, const char *id); /* true: it was a member */
-/* Of a template that was built just now one is made ready; what was kept as `from` is about to be gone. */
+/* Of a template that was built just now one is made ready; what was saved as `from` is about to be deleted. */
 void warm_pool_prime(struct warm_pool *p, const struct spec *sp);
 void warm_pool_forget(struct warm_pool *p, const char *from);
 /* another sandbox is about to start: the maximum is for those in use */

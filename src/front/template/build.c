@@ -12,7 +12,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "front/front.h"
-#include "front/link/forget.h"
+#include "front/link/saved.h"
 #include "front/sandbox/catalog.h"
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/warm_pool.h"
@@ -392,7 +392,7 @@ static void begin(struct build *b)
 		return;
 	}
 	memcpy(b->base_key, en.tpl.key, sizeof b->base_key);
-	memcpy(b->base_from, en.kept, sizeof b->base_from);
+	memcpy(b->base_from, en.saved, sizeof b->base_from);
 	build_base_ready(b);
 }
 
@@ -535,7 +535,7 @@ void builds_stop(struct front *f)
 /* --- what is kept ------------------------------------------------------------------------------------------- */
 
 struct load {
-	bool (*is_kept)(void *user, const char *name, bool *ret_memory);
+	bool (*is_saved)(void *user, const char *name, bool *ret_memory);
 	void *user;
 };
 
@@ -544,15 +544,15 @@ static int on_kept(void *user, const char *kept)
 	struct load *l = user;
 	bool memory;
 
-	if (!l->is_kept(l->user, kept, &memory))
+	if (!l->is_saved(l->user, kept, &memory))
 		log_warn("what was built is not there any more", "kept=%s", kept);
 	return 0;
 }
 
-int builds_load(struct front *f, bool (*is_kept)(void *user, const char *name, bool *ret_memory), void *user,
+int builds_load(struct front *f, bool (*is_saved)(void *user, const char *name, bool *ret_memory), void *user,
     struct err *e)
 {
-	struct load l = { is_kept, user };
+	struct load l = { is_saved, user };
 
 	if (builds_fail_all(f->link.store, "the server was restarted while it was built", clock_wall_ms(), e) < 0)
 		return -e->no;
@@ -566,7 +566,7 @@ void build_release(struct front *f, const char *kept)
 	if (!kept[0] || kept_users(f->link.store, kept, &e) != 0)
 		return;
 	warm_pool_forget(f->sandbox.warm_pool, kept);
-	forget_kept(&f->link, kept);
+	saved_delete(&f->link, kept);
 }
 
 struct gc {

@@ -11,7 +11,7 @@
  *
  * Nothing of a step happens outside of a sandbox with the limits of the template. Like a member of the pool it is in no
  * table and no row: no request can reach it, and a front that starts ends what it does not know. After each step that
- * changes files its disk is kept as a layer, under a key that follows from the base and all steps so far; a build
+ * changes files its disk is saved as a layer, under a key that follows from the base and all steps so far; a build
  * started with the longest that there is. Tags move to a build when it is ready, so until then, and if it fails, the
  * version before stays in use. */
 #pragma once
@@ -38,7 +38,7 @@ bool build_exited(struct front *f, const char *sandbox); /* true: it was one of 
 void builds_stop(struct front *f);                       /* the front ends */
 
 /* At start: what the warden has and the store knows is marked as owned; builds that were under way have failed. */
-int builds_load(struct front *f, bool (*is_kept)(void *user, const char *name, bool *ret_memory), void *user,
+int builds_load(struct front *f, bool (*is_saved)(void *user, const char *name, bool *ret_memory), void *user,
     struct err *e);
 
 /* Removes layers that were used longest ago until the rest fits. */

@@ -8,9 +8,9 @@
 #include "base/rand.h"
 #include "front/account/limits.h"
 #include "front/front.h"
-#include "front/link/forget.h"
 #include "front/link/init_build.h"
 #include "front/link/init_put.h"
+#include "front/link/saved.h"
 #include "front/sandbox/sandbox.h"
 #include "front/template/build_impl.h"
 #include "front/util/mem.h"
@@ -33,7 +33,7 @@ void build_box_end(struct build *b)
 	box_done(&b->box);
 	box_init(&b->box, &b->front->link, "");
 	if (b->save.name[0]) /* saved in part, or without a row */
-		forget_kept(&b->front->link, b->save.name);
+		saved_delete(&b->front->link, b->save.name);
 	b->save.name[0] = '\0';
 }
 
@@ -233,7 +233,7 @@ static void on_checkpointed(void *user, const struct box_result *re)
 		    "[finalize] the memory cannot be saved, so sandboxes run the start command when they are made: %s",
 		    re->text);
 	else
-		b->save.what |= KEPT_MEMORY;
+		b->save.what |= SAVED_MEMORY;
 	box_thaw(&b->box, "", on_thawed, b);
 }
 
@@ -245,7 +245,7 @@ static void on_snapshotted(void *user, const struct box_result *re)
 		save_failed(b, re);
 		return;
 	}
-	b->save.what = KEPT_DISK;
+	b->save.what = SAVED_DISK;
 	if (b->save.memory)
 		box_checkpoint(&b->box, b->save.name, 0, "", on_checkpointed, b);
 	else

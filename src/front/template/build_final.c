@@ -33,8 +33,8 @@ static void on_final_saved(struct build *b, const char *name, uint32_t what)
 		.used_ms = clock_wall_ms(),
 	}, old;
 	struct err e = ERR_INIT;
-	if (has_start(b) && !(what & KEPT_MEMORY))
-		what = row.what = what | KEPT_START;
+	if (has_start(b) && !(what & SAVED_MEMORY))
+		what = row.what = what | SAVED_START;
 	bool had = layers_find(b->front->link.store, b->final_key, clock_wall_ms(), &old, &e) == 0;
 
 	memcpy(row.key, b->final_key, sizeof row.key);

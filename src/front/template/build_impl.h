@@ -68,7 +68,7 @@ struct build {
 	bool start_failed;
 	struct {
 		char name[ID_SIZE]; /* "": nothing is saved that has no row yet */
-		uint32_t what;      /* KEPT_* */
+		uint32_t what;      /* SAVED_* */
 		bool memory;
 	} save;
 	void (*then)(struct build *b); /* after what is under way */

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "front/front.h"
-#include "front/link/forget.h"
+#include "front/link/saved.h"
 #include "front/sandbox/template.h"
 #include "front/template/build_impl.h"
 #include "front/template/image.h"
@@ -160,7 +160,7 @@ static void on_system_saved(struct build *b, const char *name, uint32_t what)
 	int r = note_layer(b, b->recipe.system_key, name, what, &row);
 
 	if (r == 1) { /* ours is not needed */
-		forget_kept(&b->front->link, b->save.name);
+		saved_delete(&b->front->link, b->save.name);
 		b->save.name[0] = '\0';
 	}
 	if (r >= 0)

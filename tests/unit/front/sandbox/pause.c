@@ -35,7 +35,7 @@ static struct sandbox *evicted(struct fake_front *t)
 	struct sandbox *sb = paused(t);
 
 	write_memory(t);
-	sandbox_give_back(&t->f);
+	sandbox_reclaim_memory(&t->f);
 	fake_settle(&t->fk);
 	fake_exit(&t->fk, sb->id, EXIT_KILLED);
 	fake_settle(&t->fk);
@@ -73,7 +73,7 @@ static void pauses_and_resumes_in_memory(void **state)
 	assert_int_equal(sb->state, SANDBOX_PAUSED);
 	assert_int_equal(sb->box.state, BOX_FROZEN);
 	assert_int_equal(fake_row(t).state, ROW_PAUSED);
-	assert_int_equal(fake_row(t).kept, KEPT_DISK);
+	assert_int_equal(fake_row(t).kept, SAVED_DISK);
 	assert_string_equal(fake_row(t).kept_name, t->fk.last_save.name);
 	assert_string_equal(sandbox_memory_name(sb), "ram");
 	assert_seen(&t->fk, "/atoll/quiet freeze snapshot");
@@ -89,8 +89,8 @@ static void memory_goes_to_disk_and_comes_back(void **state)
 
 	write_memory(t);
 	assert_string_equal(sandbox_memory_name(sb), "ram+disk");
-	assert_int_equal(fake_row(t).kept, KEPT_DISK | KEPT_MEMORY);
-	sandbox_give_back(&t->f);
+	assert_int_equal(fake_row(t).kept, SAVED_DISK | SAVED_MEMORY);
+	sandbox_reclaim_memory(&t->f);
 	assert_string_equal(sandbox_memory_name(sb), "disk");
 	fake_settle(&t->fk);
 	fake_exit(&t->fk, sb->id, EXIT_KILLED);
@@ -114,7 +114,7 @@ static void without_memory_it_boots_from_its_disk(void **state)
 	while (!strstr(t->fk.seen, "kill"))
 		fake_settle(&t->fk);
 	assert_int_equal(sb->state, SANDBOX_PAUSING);
-	assert_int_equal(fake_row(t).kept, KEPT_DISK | KEPT_NO_RAM); /* before it was killed */
+	assert_int_equal(fake_row(t).kept, SAVED_DISK | SAVED_NO_RAM); /* before it was killed */
 	fake_exit(&t->fk, sb->id, EXIT_KILLED);
 	fake_until_settled(t);
 	assert_int_equal(sb->state, SANDBOX_PAUSED);
@@ -134,7 +134,7 @@ static void memory_can_be_given_up_at_resume(void **state)
 	fake_settle(&t->fk);
 	assert_int_equal(sb->box.state, BOX_KILLING);
 	assert_int_equal(sb->state, SANDBOX_RESUMING);
-	assert_int_equal(fake_row(t).kept, KEPT_DISK | KEPT_NO_RAM);
+	assert_int_equal(fake_row(t).kept, SAVED_DISK | SAVED_NO_RAM);
 	fake_exit(&t->fk, sb->id, EXIT_KILLED);
 	fake_until_settled(t);
 	assert_running(t);
@@ -205,7 +205,7 @@ static void a_refused_checkpoint_leaves_it_in_memory(void **state)
 	t->fk.refuse[OP_CHECKPOINT] = ENOSPC;
 	write_memory(t);
 	assert_int_equal(sandbox_memory_place(sb), MEMORY_RAM);
-	assert_string_equal(sb->kept.why_not, "the fake refuses");
+	assert_string_equal(sb->saved.why_not, "the fake refuses");
 	sandbox_pause_tick(sb); /* not before its time */
 	assert_int_equal(t->f.sandbox.checkpoints, 0);
 	resume(t, true);
@@ -398,7 +398,7 @@ static void a_resume_during_an_eviction_waits_for_its_end(void **state)
 	struct sandbox *sb = paused(t);
 
 	write_memory(t);
-	sandbox_give_back(&t->f);
+	sandbox_reclaim_memory(&t->f);
 	sandbox_resume(sb, 60, true);
 	fake_settle(&t->fk);
 	assert_seen(&t->fk, "checkpoint kill");
@@ -415,7 +415,7 @@ static void a_resume_is_told_when_an_eviction_fails(void **state)
 
 	write_memory(t);
 	t->fk.refuse[OP_KILL] = EIO;
-	sandbox_give_back(&t->f);
+	sandbox_reclaim_memory(&t->f);
 	resume(t, true);
 	assert_int_equal(sb->state, SANDBOX_PAUSED);
 	assert_int_equal(sandbox_memory_place(sb), MEMORY_BOTH);
@@ -463,7 +463,7 @@ static void a_pause_that_was_cut_short_is_undone(void **state)
 static void a_kill_that_was_cut_short_is_done(void **state)
 {
 	struct fake_front *t = *state;
-	struct sandbox *sb = restored(t, ROW_PAUSED, true, true, KEPT_DISK | KEPT_NO_RAM);
+	struct sandbox *sb = restored(t, ROW_PAUSED, true, true, SAVED_DISK | SAVED_NO_RAM);
 
 	fake_settle(&t->fk);
 	assert_int_equal(sb->state, SANDBOX_PAUSED);
@@ -478,7 +478,7 @@ static void a_kill_that_was_cut_short_is_done(void **state)
 static void one_on_disk_is_restored_from_there(void **state)
 {
 	struct fake_front *t = *state;
-	struct sandbox *sb = restored(t, ROW_PAUSED, false, true, KEPT_DISK | KEPT_MEMORY);
+	struct sandbox *sb = restored(t, ROW_PAUSED, false, true, SAVED_DISK | SAVED_MEMORY);
 
 	assert_int_equal(sb->state, SANDBOX_PAUSED);
 	assert_int_equal(sandbox_memory_place(sb), MEMORY_DISK);

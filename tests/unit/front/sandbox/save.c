@@ -59,7 +59,7 @@ static void saves_its_disk(void **state)
 	save(&st, SAVE_DISK);
 	wait_saved(&st);
 	assert_int_equal(st.re.e.no, 0);
-	assert_int_equal(st.re.what, KEPT_DISK);
+	assert_int_equal(st.re.what, SAVED_DISK);
 	assert_string_equal(st.re.name, st.t->fk.last_save.name);
 	assert_running(st.t);
 	assert_seen(&st.t->fk, "/atoll/quiet freeze snapshot thaw");
@@ -81,7 +81,7 @@ static void runs_again_while_its_memory_is_written(void **state)
 	assert_int_equal(st.calls, 0);
 	fake_answer(&t->fk, OP_CHECKPOINT, 0);
 	wait_saved(&st);
-	assert_int_equal(st.re.what, KEPT_DISK | KEPT_MEMORY);
+	assert_int_equal(st.re.what, SAVED_DISK | SAVED_MEMORY);
 	assert_running(t);
 	assert_seen(&t->fk, "/atoll/quiet freeze snapshot checkpoint");
 	assert_int_equal(t->fk.last_save.flags, KEEP_THAW);
@@ -95,7 +95,7 @@ static void leaves_memory_out_where_there_is_no_checkpoint(void **state)
 	st.t->f.sandbox.can_checkpoint = false;
 	save(&st, SAVE_MEMORY_IF_POSSIBLE);
 	wait_saved(&st);
-	assert_int_equal(st.re.what, KEPT_DISK);
+	assert_int_equal(st.re.what, SAVED_DISK);
 	assert_running(st.t);
 }
 

@@ -42,7 +42,7 @@ static void a_start_command_is_run(void **state)
 	struct spec sp = fake_spec();
 
 	(void)snprintf(sp.from, sizeof sp.from, "t1");
-	sp.from_what = KEPT_DISK | KEPT_START;
+	sp.from_what = SAVED_DISK | SAVED_START;
 	sandbox_start_cold(fake_sandbox(t, &sp, NULL));
 	fake_until_settled(t);
 	assert_int_equal(t->sb->state, SANDBOX_RUNNING);
@@ -57,7 +57,7 @@ static void a_failed_start_command_ends_it(void **state)
 	struct spec sp = fake_spec();
 
 	(void)snprintf(sp.from, sizeof sp.from, "t1");
-	sp.from_what = KEPT_DISK | KEPT_START;
+	sp.from_what = SAVED_DISK | SAVED_START;
 	t->fk.build_fails = "exit status 3";
 	sandbox_start_cold(fake_sandbox(t, &sp, NULL));
 	fake_until_settled(t); /* ENDING */

@@ -56,9 +56,9 @@ static void ends_from_everywhere_and_for_good(void **state)
 	}
 }
 
-static void is_at(enum box_state box, uint32_t kept, enum memory_place want)
+static void is_at(enum box_state box, uint32_t saved, enum memory_place want)
 {
-	const struct sandbox sb = { .box.state = box, .kept.what = kept };
+	const struct sandbox sb = { .box.state = box, .saved.what = saved };
 
 	assert_int_equal(sandbox_memory_place(&sb), want);
 }
@@ -67,16 +67,16 @@ static void memory_is_where_box_and_disk_say(void **state)
 {
 	(void)state;
 	is_at(BOX_READY, 0, MEMORY_RAM);
-	is_at(BOX_FROZEN, KEPT_DISK, MEMORY_RAM);
-	is_at(BOX_CHECKPOINTING, KEPT_DISK, MEMORY_RAM);
+	is_at(BOX_FROZEN, SAVED_DISK, MEMORY_RAM);
+	is_at(BOX_CHECKPOINTING, SAVED_DISK, MEMORY_RAM);
 	is_at(BOX_RELEASED, 0, MEMORY_RAM);
-	is_at(BOX_FROZEN, KEPT_DISK | KEPT_MEMORY, MEMORY_BOTH);
-	is_at(BOX_KILLING, KEPT_DISK | KEPT_MEMORY, MEMORY_DISK); /* an eviction */
-	is_at(BOX_ABSENT, KEPT_DISK | KEPT_MEMORY, MEMORY_DISK);
-	is_at(BOX_STARTED, KEPT_DISK | KEPT_MEMORY, MEMORY_DISK); /* a restore that is not done */
-	is_at(BOX_FROZEN, KEPT_DISK | KEPT_NO_RAM, MEMORY_NONE);
-	is_at(BOX_ABSENT, KEPT_DISK | KEPT_MEMORY | KEPT_NO_RAM, MEMORY_NONE);
-	is_at(BOX_ABSENT, KEPT_DISK, MEMORY_LOST);
+	is_at(BOX_FROZEN, SAVED_DISK | SAVED_MEMORY, MEMORY_BOTH);
+	is_at(BOX_KILLING, SAVED_DISK | SAVED_MEMORY, MEMORY_DISK); /* an eviction */
+	is_at(BOX_ABSENT, SAVED_DISK | SAVED_MEMORY, MEMORY_DISK);
+	is_at(BOX_STARTED, SAVED_DISK | SAVED_MEMORY, MEMORY_DISK); /* a restore that is not done */
+	is_at(BOX_FROZEN, SAVED_DISK | SAVED_NO_RAM, MEMORY_NONE);
+	is_at(BOX_ABSENT, SAVED_DISK | SAVED_MEMORY | SAVED_NO_RAM, MEMORY_NONE);
+	is_at(BOX_ABSENT, SAVED_DISK, MEMORY_LOST);
 	is_at(BOX_ABSENT, 0, MEMORY_LOST);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/link/forget: has the warden remove what was kept of a sandbox. */
-#include "front/link/forget.h"
+/* front/link/saved: has the warden delete what was saved of a sandbox. */
+#include "front/link/saved.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 #define AGAIN_MS 500
 
-struct forget {
+struct deletion {
 	struct links *link;
 	struct timer *timer;
 	char name[ID_SIZE];
@@ -25,7 +25,7 @@ static void ask(void *user);
 
 static void on_answer(void *user, const struct warden_reply *re)
 {
-	struct forget *g = user;
+	struct deletion *g = user;
 
 	if (re->no == EAGAIN) {
 		if (!g->timer)
@@ -43,16 +43,16 @@ static void on_answer(void *user, const struct warden_reply *re)
 
 static void ask(void *user)
 {
-	struct forget *g = user;
+	struct deletion *g = user;
 	struct msg_name m = { 0 };
 
 	memcpy(m.name, g->name, sizeof m.name);
 	(void)warden_ask(g->link->warden, OP_FORGET, &m, sizeof m, on_answer, g);
 }
 
-void forget_kept(struct links *l, const char *name)
+void saved_delete(struct links *l, const char *name)
 {
-	struct forget *g = must_alloc(sizeof *g);
+	struct deletion *g = must_alloc(sizeof *g);
 
 	g->link = l;
 	(void)str_copy(g->name, sizeof g->name, str_of(name));
