@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { runAny, sdk, server } from '../lib/client.mjs'
+import { runAny, sdk, server, start, withRaw } from '../lib/client.mjs'
 import { until } from '../lib/host.mjs'
 
 let one, two
@@ -127,10 +127,14 @@ for n in hit:
 	}
 })
 
-test('killing everything inside as root ends at most the sandbox itself', async () => {
-	const { Sandbox } = sdk()
-	const victim = await Sandbox.create('base', { timeoutMs: 60000 })
-	await runAny(victim, 'kill -9 -1; kill -9 1; kill -15 1; kill -11 1', root).catch(() => {})
+test('killing everything inside as root ends at most the sandbox itself, and the end of the command is told', async () => {
+	await withRaw({ timeout: 120 }, async (victim) => {
+		for (let i = 0; i < 10; i++) {
+			const run = await start(victim, 'kill -9 -1; kill -9 1; kill -15 1; kill -11 1', { user: 'root' })
+			let over = false
+			run.ended.then(() => { over = true })
+			assert.ok(await until(() => over, 30000), `no end of ${JSON.stringify(run.events)}`)
+		}
+	})
 	assert.equal((await one.commands.run('echo fine')).stdout, 'fine\n')
-	await victim.kill().catch(() => {})
 })

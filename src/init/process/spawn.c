@@ -32,7 +32,7 @@ struct child {
 	char **tries;       /* candidates for exec, NULL at the end */
 	char **script_argv; /* argv with two free places in front, for files without "#!" */
 	char *stack;        /* top of the stack of a program that leads no session */
-	pid_t pid;          /* written by the leader: that program's */
+	pid_t pid;          /* that program's */
 	const char *step;   /* written by the child: what failed before exec, */
 	int no;             /* and why */
 };
@@ -147,8 +147,10 @@ static int child_main(void *arg)
 	(void)setsid();
 	if (ch->sp->leader)
 		return become_program(ch);
-	ch->pid = clone(become_program, ch->stack, CLONE_VM | CLONE_VFORK | CLONE_PARENT | SIGCHLD, ch);
-	if (ch->pid < 0)
+	/* The kernel writes the pid before the program runs: a program whose first act is to kill all others may end us
+	 * before we could. */
+	if (clone(become_program, ch->stack, CLONE_VM | CLONE_VFORK | CLONE_PARENT | CLONE_PARENT_SETTID | SIGCHLD, ch,
+		&ch->pid) < 0)
 		fail(ch, "clone");
 	_exit(0);
 }
@@ -227,6 +229,8 @@ int spawn(const struct spawn *sp, pid_t *ret_pid, struct err *e)
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 	if (pid < 0 && !ch.step)
 		return err_set(e, no, "%s", text_errno(no));
+	if (pid == 0 && !ch.step)
+		return err_set(e, EAGAIN, "killed before it began");
 	if (ch.step) /* it has ended; the reaper takes its zombie */
 		return err_set(e, ch.no, "%s%s%.150s: %s", ch.step, strcmp(ch.step, "chdir") == 0 ? " " : "",
 		    strcmp(ch.step, "chdir") == 0 ? sp->cwd : "", text_errno(ch.no));
