@@ -20,7 +20,7 @@ const TESTS = path.dirname(HERE)
 const SUITES = ['smoke', 'docs', 'e2e', 'escape', 'compat', 'ckpt', 'torture', 'soak']
 const FILE_MS = (process.env.ATOLL_LONG ? 600 : process.argv.includes('--asan') ? 30 : 15) * 60 * 1000	// for hangs alone: the longest takes 3 minutes on a busy machine
 const FILE_SLOTS = 3	// instance slots that are free when a file begins: most start one or two servers
-const LANE_SLOTS = 6	// ... and when a lane does: lanes of several runs must not take all that their files need
+const LANE_SLOTS = 6	// ... and when a lane does, beside the first: lanes of several runs must not take all that their files need
 const PROGRAMS = ['src/cli/atoll', 'src/warden/atolld', 'src/front/atoll-front', 'src/init/atoll-init', 'src/egress/atoll-egress', 'src/agent/atoll-agent', 'src/refusals/atoll-refusals', 'src/webhooks/atoll-webhooks']
 
 function usage(text) {
@@ -239,10 +239,10 @@ function envOf(run, server) {
 	return env
 }
 
-async function startServer(run, label, over) {
+async function startServer(run, { label, number }, over) {
 	const server = newServer(run.opt.buildDir), began = Date.now()
 	try {
-		if (!await waitForSlots(LANE_SLOTS, console.log, over)) {
+		if (!await waitForSlots(number === 1 ? FILE_SLOTS + 1 : LANE_SLOTS, console.log, over)) {
 			server.discard()
 			return null
 		}
@@ -293,7 +293,7 @@ function newLane(run, number, label) {
 
 // next() gives the file whose turn it is, or undefined; over() tells whether there is none left.
 async function runLane(run, lane, next, over) {
-	lane.server ??= await startServer(run, lane.label, over)
+	lane.server ??= await startServer(run, lane, over)
 	if (!lane.server)
 		return
 	const env = envOf(run, lane.server)
