@@ -70,7 +70,7 @@ int ns_cap_egress(struct engine *en, const struct engine_spec *spec, const struc
 int ns_freeze(struct engine *en, const struct engine_record *r, bool on, struct err *e);
 int ns_limit(struct engine *en, const struct engine_record *r, const struct engine_limits *to, struct err *e);
 int ns_hurry(struct engine *en, const struct engine_record *r, bool on);
-bool ns_is_capped(const struct engine_limits *l); /* what it sends is limited */
+bool ns_is_capped(const struct engine_limits *l);         /* what it sends is limited */
 bool ns_is_own(const struct engine *en, const char *key); /* of a template that the server has built */
 int ns_reap(struct engine *en, const struct engine_record *r, struct err *e);
 

@@ -110,7 +110,8 @@ static void mistakes_name_their_line(void **state)
 	refused("FROM a\nADD --checksum=md5:0 http://h/f b\n", "sha256");
 	refused("FROM a\nADD --exclude=x https://h/x.git /d\n", "line 2: --exclude is not supported for a repository");
 	refused("FROM a\nADD --exclude=x https://h/x /d\n", "line 2: --exclude is not supported for a URL");
-	refused("FROM a\nADD https://h/x.git#--upload-pack=x:y /d\n", "line 2: '--upload-pack=x' is not a valid branch");
+	refused("FROM a\nADD https://h/x.git#--upload-pack=x:y /d\n",
+	    "line 2: '--upload-pack=x' is not a valid branch");
 	refused("FROM a\nADD git@h:x.git /d\n", "line 2: ADD of a repository over SSH is not supported");
 	refused("FROM a\nADD --checksum=sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef "
 		"https://h/x.git /d\n",
