@@ -20,6 +20,7 @@
 #include "front/record/logbook.h"
 #include "front/record/notebook.h"
 #include "front/record/webhooks.h"
+#include "front/sandbox/charge.h"
 #include "front/sandbox/row.h"
 #include "front/sandbox/rules.h"
 #include "front/sandbox/sandbox.h"
@@ -47,6 +48,8 @@ void front_connect(struct front *f)
 	f->link.on_quiet = on_quiet;
 	f->link.quiet_user = f;
 	f->account.link = &f->link;
+	f->account.count_of_key = charge_count_of_key;
+	f->account.count_user = f;
 	f->record.link = &f->link;
 	f->record.account = &f->account;
 	f->sandbox.link = &f->link;
@@ -115,8 +118,8 @@ void front_done(struct front *f)
 		init_watch_end(sb);
 	logbook_save(f->record.logbook);
 	if (f->account.keyring)
-		quota_save(f);
-	quota_free(f);
+		quota_save(&f->account);
+	charge_free(f);
 	while (f->sandbox.table && (sb = sandbox_table_next(f->sandbox.table, NULL)))
 		sandbox_forget(sb);
 	sandbox_table_free(f->sandbox.table);

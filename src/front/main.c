@@ -18,7 +18,6 @@
 #include "front/account/capacity.h"
 #include "front/account/census.h"
 #include "front/account/keyring.h"
-#include "front/account/meter.h"
 #include "front/account/metrics.h"
 #include "front/account/penalty.h"
 #include "front/account/quota.h"
@@ -38,8 +37,11 @@
 #include "front/record/logbook.h"
 #include "front/record/notebook.h"
 #include "front/record/webhooks.h"
+#include "front/sandbox/charge.h"
+#include "front/sandbox/meter.h"
 #include "front/sandbox/row.h"
 #include "front/sandbox/rules.h"
+#include "front/sandbox/sample.h"
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/table.h"
 #include "front/sandbox/warm_pool.h"
@@ -90,7 +92,7 @@ static void on_exited(void *user, const struct msg_exited *m)
 		return;
 	if (f->boot)
 		boot_exited(f, m);
-	quota_exited(f, m);
+	charge_exited(f, m);
 
 	struct sandbox *sb = sandbox_table_find(f->sandbox.table, str_of(m->id));
 
@@ -328,7 +330,8 @@ static void on_tick(void *user)
 	census_tick(f->account.census, clock_wall_ms());
 	debug_tick(f->proxy.debug);
 	memory_tick(f);
-	quota_tick(f);
+	quota_tick(&f->account);
+	charge_tick(f);
 	capacity_tick(f->account.capacity);
 	audit_tick(f);
 	volumes_tick(f);
@@ -618,7 +621,7 @@ static int open_state(struct front *f, struct err *e)
 	    vault_open(f->link.opt.state_dir, &f->link.vault, e) < 0 || audit_new(f, f->link.opt.state_dir, e) < 0 ||
 	    notebooks_new(f, f->link.opt.state_dir, e) < 0 || sandbox_hurry_open(f, e) < 0 ||
 	    keyring_open(f->link.store, f->link.opt.key_file, &f->account.keyring, e) < 0 ||
-	    keyring_add_sdk_key(f->account.keyring, sdk_key, e) < 0 || quota_open(f, e) < 0)
+	    keyring_add_sdk_key(f->account.keyring, sdk_key, e) < 0 || quota_open(&f->account, e) < 0)
 		return -e->no;
 	return 0;
 }
@@ -637,10 +640,11 @@ static int set_up(struct front *f, struct err *e)
 	f->sandbox.rules = rules_link_new(f);
 	f->link.agent = agent_link_new(&f->link, &agent_ops, f);
 	f->record.webhooks = webhooks_new(f);
-	f->account.capacity = capacity_new(f);
+	f->account.capacity = capacity_new(&f->account, charge_look, f);
 	f->account.penalties = penalties_new();
 	f->account.metrics = metrics_new();
 	f->account.census = census_new(f->link.store, clock_wall_ms());
+	LIST_INIT(&f->sandbox.departed);
 	TAILQ_INIT(&f->build.list);
 	TAILQ_INIT(&f->api.reading);
 	TAILQ_INIT(&f->sandbox.watches);

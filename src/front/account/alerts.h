@@ -8,9 +8,6 @@
 
 #include "front/util/options.h"
 
-struct msg_usage;
-struct sandbox;
-
 #define ALERT_BELOW 10 /* percent under the threshold: then the next time counts again */
 
 struct alert_marks { /* zeroed: all is quiet */
@@ -21,5 +18,3 @@ struct alert_marks { /* zeroed: all is quiet */
 bool alert_crossed(struct alert_marks *m, enum alert a, uint32_t percent, double used, double limit);
 
 const char *alert_name(enum alert a);
-/* at each sample of its use, after it was noted */
-void alerts_look(struct sandbox *sb, const struct msg_usage *m);

@@ -6,11 +6,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "front/account/accounts.h"
 #include "front/account/metrics.h"
-#include "front/front.h"
-#include "front/sandbox/sandbox.h"
-#include "front/sandbox/table.h"
-#include "front/sandbox/warm_pool.h"
+#include "front/link/links.h"
 #include "front/util/mem.h"
 #include "store/capacity.h"
 
@@ -19,34 +17,38 @@
 #define LOOK_EVERY_S 5 /* as often as sandboxes are sampled */
 
 struct capacity {
-	struct front *front;
+	struct accounts *accounts;
+	void (*look)(void *user, struct capacity_now *ret);
+	void *user;
 	struct capacity_row hour;      /* since the last time that it was saved */
 	uint64_t starts, hits, misses; /* that were counted before */
 	uint32_t ticks;
 };
 
-struct capacity *capacity_new(struct front *f)
+struct capacity *capacity_new(struct accounts *a, void (*look)(void *user, struct capacity_now *ret), void *user)
 {
 	struct capacity *c = must_alloc(sizeof *c);
 
-	c->front = f;
+	c->accounts = a;
+	c->look = look;
+	c->user = user;
 	c->hour.at = clock_wall_ms() / HOUR_MS;
 	return c;
 }
 
 static void save(struct capacity *c, uint64_t now_ms)
 {
-	uint64_t hits = 0, misses = 0;
+	struct capacity_now now = { 0 };
 	struct err e;
 
-	warm_pool_counts(c->front->sandbox.warm_pool, &hits, &misses, NULL);
-	c->hour.starts = c->front->account.metrics->starts_ok - c->starts;
-	c->hour.pool_hits = hits - c->hits;
-	c->hour.pool_misses = misses - c->misses;
+	c->look(c->user, &now);
+	c->hour.starts = c->accounts->metrics->starts_ok - c->starts;
+	c->hour.pool_hits = now.pool_hits - c->hits;
+	c->hour.pool_misses = now.pool_misses - c->misses;
 	c->starts += c->hour.starts;
-	c->hits = hits;
-	c->misses = misses;
-	if ((c->hour.sandboxes || c->hour.starts) && capacity_add(c->front->link.store, &c->hour, &e) < 0)
+	c->hits = now.pool_hits;
+	c->misses = now.pool_misses;
+	if ((c->hour.sandboxes || c->hour.starts) && capacity_add(c->accounts->link->store, &c->hour, &e) < 0)
 		log_warn("could not record the capacity in use", "err=%s", e.text);
 	c->hour = (struct capacity_row) { .at = now_ms / HOUR_MS };
 }
@@ -58,23 +60,13 @@ static uint64_t most(uint64_t a, uint64_t b)
 
 static void look(struct capacity *c)
 {
-	struct capacity_row now = { 0 };
-	double cpu_pct = 0;
+	struct capacity_now now = { 0 };
 
-	for (struct sandbox *sb = sandbox_table_next(c->front->sandbox.table, NULL); sb;
-	    sb = sandbox_table_next(c->front->sandbox.table, sb)) {
-		const struct usage_sample *s = usage_get(&sb->usage, sb->usage.n - 1);
-
-		if (sb->state != SANDBOX_RUNNING)
-			continue;
-		now.sandboxes++;
-		now.limit_bytes += sb->spec.limits.mem_bytes;
-		cpu_pct += s ? s->cpu_pct : 0;
-	}
+	c->look(c->user, &now);
 	c->hour.sandboxes = most(c->hour.sandboxes, now.sandboxes);
 	c->hour.limit_bytes = most(c->hour.limit_bytes, now.limit_bytes);
-	c->hour.cpu_permille = most(c->hour.cpu_permille, (uint64_t)(cpu_pct * 10));
-	c->hour.mem_bytes = most(c->hour.mem_bytes, now.sandboxes ? c->front->sandbox.memory.used_bytes : 0);
+	c->hour.cpu_permille = most(c->hour.cpu_permille, (uint64_t)(now.cpu_pct * 10));
+	c->hour.mem_bytes = most(c->hour.mem_bytes, now.mem_bytes);
 }
 
 void capacity_tick(struct capacity *c)

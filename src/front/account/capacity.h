@@ -5,12 +5,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct accounts;
 struct capacity;
-struct front;
 
 #define CAPACITY_KEPT_DAYS 400
 
-struct capacity *capacity_new(struct front *f);
+struct capacity_now { /* of all sandboxes that run */
+	uint64_t sandboxes, limit_bytes, mem_bytes;
+	double cpu_pct;
+	uint64_t pool_hits, pool_misses; /* since the front was started */
+};
+
+/* look: what is in use now; called from the functions below */
+struct capacity *capacity_new(struct accounts *a, void (*look)(void *user, struct capacity_now *ret), void *user);
 void capacity_tick(struct capacity *c); /* once a second */
 void capacity_save(struct capacity *c); /* now: somebody wants to know */
 void capacity_free(struct capacity *c); /* writes what it has; NULL is fine */

@@ -7,7 +7,7 @@
 
 #include "base/fd.h"
 #include "base/str.h"
-#include "front/front.h"
+#include "front/account/accounts.h"
 
 #define CPUS_UNIT 0 /* thousandths of one, given as a number with a fraction */
 
@@ -57,28 +57,23 @@ static void set(struct msg_limits *l, const struct field *f, uint64_t v)
 		memcpy(at, &narrow, sizeof narrow);
 }
 
-static const struct msg_template_limits *named(const struct front *f, const char *name)
+static const struct msg_template_limits *named(const struct accounts *a, const char *name)
 {
-	for (uint32_t i = 0; i < f->account.n_template_limits; i++) {
-		if (strcmp(f->account.template_limits[i].name, name) == 0)
-			return &f->account.template_limits[i];
+	for (uint32_t i = 0; i < a->n_template_limits; i++) {
+		if (strcmp(a->template_limits[i].name, name) == 0)
+			return &a->template_limits[i];
 	}
 	return NULL;
 }
 
-/* Of its name; or of the image's first name, so that another one of it is no way around its limits. */
-void limits_of_template(const struct front *f, const struct template *tpl, struct limits_range *ret)
+void limits_of_name(const struct accounts *a, const char *name, const char *first, struct limits_range *ret)
 {
-	const struct msg_template_limits *found = named(f, tpl->name);
+	const struct msg_template_limits *found = named(a, name);
 
-	for (size_t i = 0; !found && i < f->sandbox.templates.n; i++) {
-		if (strcmp(f->sandbox.templates.v[i].key, tpl->key) == 0) {
-			found = named(f, f->sandbox.templates.v[i].name);
-			break;
-		}
-	}
+	if (!found && first)
+		found = named(a, first);
 	*ret = found ? (struct limits_range) { found->defaults, found->maxima }
-		     : (struct limits_range) { f->account.defaults, f->account.maxima };
+		     : (struct limits_range) { a->defaults, a->maxima };
 }
 
 void limits_narrow(struct limits_range *r, const struct msg_limits *by)

@@ -13,14 +13,15 @@
 #include "base/err.h"
 #include "ipc/msg.h"
 
-struct front;
-struct template;
+struct accounts;
 
 struct limits_range {
 	struct msg_limits defaults, maxima;
 };
 
-void limits_of_template(const struct front *f, const struct template *tpl, struct limits_range *ret);
+/* What the configuration says of templates of that name; else of `first`, the first name of the same image (NULL:
+ * none), so that another name is no way around its limits; else of all. */
+void limits_of_name(const struct accounts *a, const char *name, const char *first, struct limits_range *ret);
 
 /* Neither above `by` in what that limits (0: not at all); for teams and keys, which may be allowed less than others. */
 void limits_narrow(struct limits_range *r, const struct msg_limits *by);

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "front/front.h"
+#include "front/util/envd.h"
 #include "front/util/mem.h"
 
 static const uint32_t bound_us[HISTOGRAM_BUCKETS] = {

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/account/metrics: what the front counts about itself, and how it is written for Prometheus. */
+/* front/account/metrics: what the front counts about itself. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "front/account/alerts.h"
-#include "front/record/executions.h"
+#include "front/account/executions.h"
 #include "ipc/msg.h"
 #include "ipc/webhooks.h"
-
-struct front;
 
 #define HISTOGRAM_BUCKETS 14
 #define METRICS_ROUTES_MAX 128
@@ -84,5 +81,3 @@ enum outcome outcome_of(int status, bool lost);
 /* counts an answer of that status, if it is an error */
 void metrics_error(struct metrics *m, int status, bool is_rate);
 enum port_kind port_kind(uint16_t port);
-
-void metrics_put(const struct front *f, struct buf *out); /* all of it as text */

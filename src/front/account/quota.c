@@ -2,19 +2,13 @@
 /* front/account/quota: reading, counting, refusing. */
 #include "front/account/quota.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/log.h"
+#include "front/account/accounts.h"
 #include "front/account/keyring.h"
 #include "front/account/limits.h"
-#include "front/api/reply.h"
-#include "front/api/request.h"
-#include "front/front.h"
-#include "front/sandbox/sandbox.h"
-#include "front/sandbox/table.h"
 #include "http/json.h"
 
 #define DAY_S 86400u
@@ -207,36 +201,25 @@ static int check_minute(const struct quota *q, struct tally *t, struct quota_hit
 	return 0;
 }
 
-static size_t key_sandboxes(const struct front *f, const char *key)
-{
-	size_t n = 0;
-
-	for (const struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
-	    sb = sandbox_table_next(f->sandbox.table, sb))
-		n += strcmp(sb->key, key) == 0;
-	return n;
-}
-
 struct owner { /* of a sandbox; either may be NULL */
 	struct team *team;
 	struct key *key;
 };
 
-static struct owner owner_of(const struct front *f, const char *team, const char *key)
+static struct owner owner_of(const struct accounts *a, const char *team, const char *key)
 {
-	struct owner o = { .team = keyring_team(f->account.keyring, str_of(team)) };
+	struct owner o = { .team = keyring_team(a->keyring, str_of(team)) };
 
-	for (struct key *k = *key ? keyring_next_key(f->account.keyring, NULL) : NULL; k;
-	    k = keyring_next_key(f->account.keyring, k)) {
+	for (struct key *k = *key ? keyring_next_key(a->keyring, NULL) : NULL; k; k = keyring_next_key(a->keyring, k)) {
 		if (strcmp(k->id, key) == 0)
 			o.key = k;
 	}
 	return o;
 }
 
-int quota_check_resume(struct front *f, const char *team, const char *key, struct quota_hit *ret)
+int quota_check_resume(struct accounts *a, const char *team, const char *key, struct quota_hit *ret)
 {
-	struct owner o = owner_of(f, team, key);
+	struct owner o = owner_of(a, team, key);
 
 	ret->scope = "team";
 	if (o.team && check_day(&o.team->quota, &o.team->tally, ret) < 0)
@@ -245,11 +228,11 @@ int quota_check_resume(struct front *f, const char *team, const char *key, struc
 	return o.key ? check_day(&o.key->quota, &o.key->tally, ret) : 0;
 }
 
-int quota_check_create(struct front *f, const char *team, const char *key, struct quota_hit *ret)
+int quota_check_create(struct accounts *a, const char *team, const char *key, struct quota_hit *ret)
 {
-	struct owner o = owner_of(f, team, key);
+	struct owner o = owner_of(a, team, key);
 
-	if (quota_check_resume(f, team, key, ret) < 0)
+	if (quota_check_resume(a, team, key, ret) < 0)
 		return -EDQUOT;
 	ret->scope = "team";
 	if (o.team && check_minute(&o.team->quota, &o.team->tally, ret) < 0)
@@ -257,16 +240,16 @@ int quota_check_create(struct front *f, const char *team, const char *key, struc
 	ret->scope = "key";
 	if (!o.key)
 		return 0;
-	int64_t most = o.key->quota.max_sandboxes, n = most ? (int64_t)key_sandboxes(f, key) : 0;
+	int64_t most = o.key->quota.max_sandboxes, n = most ? (int64_t)a->count_of_key(a->count_user, key) : 0;
 
 	if (most && n >= most)
 		return hit(ret, "maxSandboxes", most, n, 0);
 	return check_minute(&o.key->quota, &o.key->tally, ret);
 }
 
-void quota_note_create(struct front *f, const char *team, const char *key)
+void quota_note_create(struct accounts *a, const char *team, const char *key)
 {
-	struct owner o = owner_of(f, team, key);
+	struct owner o = owner_of(a, team, key);
 	uint64_t now_s = clock_mono_ms() / 1000;
 
 	if (o.team)
@@ -281,29 +264,9 @@ void quota_text(const struct quota_hit *h, struct err *ret)
 	    (long long)h->used, (long long)h->limit);
 }
 
-void quota_refuse(struct req *r, const struct quota_hit *h)
+void quota_narrow(const struct accounts *a, const char *team, const char *key, struct limits_range *range)
 {
-	char header[64];
-	struct err e;
-
-	quota_text(h, &e);
-	json_t *j = json_pack("{s:i,s:s,s:{s:s,s:s,s:I,s:I,s:o}}", "code", 429, "message", e.text, "quota", "scope",
-	    h->scope, "what", h->what, "limit", (json_int_t)h->limit, "used", (json_int_t)h->used, "retryAfterSeconds",
-	    h->retry_s ? json_integer(h->retry_s) : json_null());
-
-	/* Clients try again by themselves after that many seconds: a day is not worth waiting for. */
-	if (h->retry_s && h->retry_s <= QUOTA_MINUTE)
-		(void)snprintf(header, sizeof header, "Retry-After: %u\r\n", h->retry_s);
-	else
-		(void)snprintf(header, sizeof header, "Should-Retry: false\r\n");
-	log_info("request refused: a quota is exhausted", "request=%s scope=%s what=%s limit=%lld", r->id, h->scope,
-	    h->what, (long long)h->limit);
-	reply_json(r, 429, j, header);
-}
-
-void quota_narrow(const struct front *f, const char *team, const char *key, struct limits_range *range)
-{
-	struct owner o = owner_of(f, team, key);
+	struct owner o = owner_of(a, team, key);
 
 	if (o.team)
 		limits_narrow(range, &o.team->quota.maxima);

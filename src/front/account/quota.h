@@ -14,10 +14,8 @@
 #include "ipc/msg.h"
 #include "store/quotas.h"
 
-struct front;
+struct accounts;
 struct limits_range;
-struct req;
-struct sandbox;
 
 struct quota {                 /* 0: none */
 	int64_t max_sandboxes; /* at once; of keys only, teams have it of old */
@@ -52,22 +50,19 @@ void tally_create(struct tally *t, uint64_t now_s);
 uint32_t tally_creates(struct tally *t, uint64_t now_s); /* in the last minute */
 void tally_add(struct tally *t, uint64_t day, uint64_t cpu_ms, uint64_t sent_bytes);
 
-int quota_open(struct front *f, struct err *e); /* after the keyring */
-int quota_set(struct front *f, bool of_key, const char *id, struct quota *at, const struct quota *q, struct err *e);
-void quota_move(struct front *f, const char *from_key, const char *to_key); /* it was rotated */
+int quota_open(struct accounts *a, struct err *e); /* after the keyring */
+int quota_set(struct accounts *a, bool of_key, const char *id, struct quota *at, const struct quota *q, struct err *e);
+void quota_move(struct accounts *a, const char *from_key, const char *to_key); /* it was rotated */
 
 /* May one more be made, or a paused one go on, for that team and key ("": none)? -EDQUOT */
-int quota_check_create(struct front *f, const char *team, const char *key, struct quota_hit *ret);
-int quota_check_resume(struct front *f, const char *team, const char *key, struct quota_hit *ret);
-void quota_note_create(struct front *f, const char *team, const char *key);
+int quota_check_create(struct accounts *a, const char *team, const char *key, struct quota_hit *ret);
+int quota_check_resume(struct accounts *a, const char *team, const char *key, struct quota_hit *ret);
+void quota_note_create(struct accounts *a, const char *team, const char *key);
 void quota_text(const struct quota_hit *h, struct err *ret);
-void quota_refuse(struct req *r, const struct quota_hit *h); /* answers 429 */
-void quota_narrow(const struct front *f, const char *team, const char *key, struct limits_range *range);
+void quota_narrow(const struct accounts *a, const char *team, const char *key, struct limits_range *range);
 
-void quota_account(struct sandbox *sb, uint64_t cpu_ns, uint64_t sent_bytes); /* since its start */
-/* it is not in the table any more; its last count is still to come */
-void quota_leaves(struct sandbox *sb);
-void quota_exited(struct front *f, const struct msg_exited *m);
-void quota_tick(struct front *f); /* once a second */
-void quota_save(struct front *f);
-void quota_free(struct front *f);
+/* On the account of today. */
+void quota_charge(struct accounts *a, const char *team, const char *key, uint64_t cpu_ns, uint64_t sent_bytes);
+bool quota_any_daily(const struct accounts *a);
+void quota_tick(struct accounts *a); /* once a second */
+void quota_save(struct accounts *a);

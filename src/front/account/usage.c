@@ -4,13 +4,8 @@
 
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "front/account/meter.h"
-#include "front/account/quota.h"
-#include "front/front.h"
-#include "front/link/warden_link.h"
-#include "front/sandbox/sandbox.h"
 #include "front/util/mem.h"
+#include "ipc/msg.h"
 
 void usage_init(struct usage_ring *r, uint64_t now_mono_ms)
 {
@@ -77,83 +72,4 @@ double usage_cpu_pct(const struct usage_sample *s, const struct msg_limits *lim)
 
 	/* upwards: little is not nothing */
 	return (double)(int64_t)(s->cpu_pct * 100.0 / (n ? n : 1) + 0.999) / 100;
-}
-
-/* The first one may be of a few milliseconds, and has all that its start took: more than its limit says nothing. */
-static void clamp_first(struct usage_ring *r, const struct msg_limits *lim)
-{
-	float most = (float)lim->cpu_permille / 10;
-
-	if (r->n == 1 && r->v[0].cpu_pct > most)
-		r->v[0].cpu_pct = most;
-}
-
-const struct msg_usage *usage_take(struct sandbox *sb, const struct warden_reply *re)
-{
-	const struct msg_usage *m = re->no == 0 && re->msg->type == RE_USAGE ? (const struct msg_usage *)re->msg : NULL;
-
-	if (!m)
-		return NULL;
-	sb->front->sandbox.memory.used_bytes = m->all_bytes;
-	if (sandbox_gone(sb))
-		return NULL;
-	if (!sb->paid.known)
-		usage_adopt(&sb->usage, m);
-	quota_account(sb, m->cpu_ns, m->sent_bytes);
-	meter_sent(sb, m->sent_bytes);
-	usage_add(&sb->usage, m, clock_mono_ms(), clock_wall_ms());
-	clamp_first(&sb->usage, &sb->spec.limits);
-	return m;
-}
-
-static void on_usage(void *user, const struct warden_reply *re)
-{
-	struct sandbox *sb = user;
-	const struct msg_usage *m = usage_take(sb, re);
-
-	sb->usage.asked = false;
-	if (m && sb->state == SANDBOX_RUNNING)
-		alerts_look(sb, m);
-	sandbox_unref(sb);
-}
-
-void usage_tick(struct sandbox *sb, uint64_t now_mono_ms)
-{
-	struct usage_ring *r = &sb->usage;
-
-	if (sb->state != SANDBOX_RUNNING || r->asked || now_mono_ms < r->next_mono_ms ||
-	    warden_silent(sb->front->link.warden))
-		return;
-	r->asked = true;
-	r->next_mono_ms = now_mono_ms + USAGE_EVERY_MS;
-	(void)warden_ask_id(sb->front->link.warden, OP_USAGE, sb->id, "", on_usage, sandbox_ref(sb));
-}
-
-struct first {
-	struct sandbox *sb;
-	void (*then)(void *user);
-	void *user;
-};
-
-static void on_first(void *user, const struct warden_reply *re)
-{
-	struct first *first = user;
-
-	(void)usage_take(first->sb, re);
-	sandbox_unref(first->sb);
-	first->then(first->user);
-	free(first);
-}
-
-bool usage_lacks_first(const struct sandbox *sb)
-{
-	return sb->usage.n == 0 && sb->state == SANDBOX_RUNNING && !warden_silent(sb->front->link.warden);
-}
-
-void usage_first(struct sandbox *sb, void (*then)(void *user), void *user)
-{
-	struct first *first = must_alloc(sizeof *first);
-
-	*first = (struct first) { .sb = sandbox_ref(sb), .then = then, .user = user };
-	(void)warden_ask_id(sb->front->link.warden, OP_USAGE, sb->id, "", on_first, first);
 }

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/account/usage: what a sandbox used over the last minutes, sampled from the warden. */
+/* front/account/usage: what a sandbox used over the last minutes. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct front;
 struct msg_limits;
 struct msg_usage;
-struct sandbox;
-struct warden_reply;
 
 #define USAGE_EVERY_MS 5000
 #define USAGE_FIRST_MS 1000 /* a client that asks early should find a point */
@@ -46,11 +43,3 @@ const struct usage_sample *usage_get(const struct usage_ring *r, size_t i); /* 0
 uint32_t usage_cpus(const struct msg_limits *lim);
 /* of all of these, as clients know it */
 double usage_cpu_pct(const struct usage_sample *s, const struct msg_limits *lim);
-void usage_tick(struct sandbox *sb, uint64_t now_mono_ms); /* asks the warden when it is time */
-/* adds the sample of a reply; NULL: there is none */
-const struct msg_usage *usage_take(struct sandbox *sb, const struct warden_reply *re);
-
-/* It runs and has no sample yet: it was started a moment ago, or this front was. usage_first() asks for one, then calls
- * `then` also if there is none to be had. */
-bool usage_lacks_first(const struct sandbox *sb);
-void usage_first(struct sandbox *sb, void (*then)(void *user), void *user);

@@ -127,7 +127,7 @@ void admin_team_add(struct req *r)
 		reply_err(r, &e);
 		return;
 	}
-	if (!quota_is_none(&q) && quota_set(r->front, false, t->id, &t->quota, &q, &e) < 0) {
+	if (!quota_is_none(&q) && quota_set(&r->front->account, false, t->id, &t->quota, &q, &e) < 0) {
 		reply_err(r, &e);
 		return;
 	}
@@ -158,7 +158,7 @@ void admin_team_set(struct req *r)
 	} else if (row.blocked && t->is_default) {
 		reply_error(r, 409, "the default team cannot be blocked");
 	} else if (keyring_set_team(r->front->account.keyring, t, &row, &e) < 0 ||
-	    (json_object_get(body, "quota") && quota_set(r->front, false, t->id, &t->quota, &q, &e) < 0)) {
+	    (json_object_get(body, "quota") && quota_set(&r->front->account, false, t->id, &t->quota, &q, &e) < 0)) {
 		reply_err(r, &e);
 	} else {
 		log_info("team changed", "request=%s team=%s blocked=%d max_sandboxes=%lld rate_limit=%lld", r->id,

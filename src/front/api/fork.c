@@ -97,7 +97,7 @@ static void fork_begin(struct fork *fk)
 	sp.timeout_s = fs->timeout_s;
 	memcpy(sp.from, fs->saved, sizeof sp.from);
 	sp.from_what = SAVED_DISK | SAVED_MEMORY;
-	if (quota_check_create(f, fs->source->team, fs->r->caller.key, &hit) < 0) {
+	if (quota_check_create(&f->account, fs->source->team, fs->r->caller.key, &hit) < 0) {
 		quota_text(&hit, &e);
 		spec_done(&sp);
 		fork_over(fk, error_json(&e));
@@ -109,7 +109,7 @@ static void fork_begin(struct fork *fk)
 		fork_over(fk, error_json(&e));
 		return;
 	}
-	quota_note_create(f, fs->source->team, fs->r->caller.key);
+	quota_note_create(&f->account, fs->source->team, fs->r->caller.key);
 	(void)sandbox_ref(fk->sb);
 	sandbox_by(fk->sb, fs->r->id);
 	fk->waiter.fn = on_settled;

@@ -10,6 +10,7 @@
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/front.h"
+#include "front/sandbox/charge.h"
 #include "front/sandbox/spec.h"
 #include "http/json.h"
 
@@ -153,7 +154,7 @@ static void add(struct req *r, struct team *t)
 
 	struct key *k = make(r, t, name, admin, secret);
 
-	if (k && !quota_is_none(&q) && quota_set(r->front, true, k->id, &k->quota, &q, &e) < 0)
+	if (k && !quota_is_none(&q) && quota_set(&r->front->account, true, k->id, &k->quota, &q, &e) < 0)
 		log_error("could not record the quota of a key", "request=%s err=%s", r->id, e.text);
 	if (k)
 		reply_made(r, k, secret);
@@ -219,9 +220,10 @@ static void rotate(struct req *r, struct team *t, const char *id)
 
 	if (!k)
 		return;
-	if (!quota_is_none(&old->quota) && quota_set(r->front, true, k->id, &k->quota, &old->quota, &e) < 0)
+	if (!quota_is_none(&old->quota) && quota_set(&r->front->account, true, k->id, &k->quota, &old->quota, &e) < 0)
 		log_error("could not record the quota of a key", "request=%s err=%s", r->id, e.text);
-	quota_move(r->front, old->id, k->id);
+	quota_move(&r->front->account, old->id, k->id);
+	charge_key_moved(r->front, old->id, k->id);
 	log_info("key rotated", "request=%s key=%s to=%s grace_s=%lld", r->id, old->id, k->id, (long long)grace_s);
 
 	int no = grace_s
@@ -305,7 +307,7 @@ void admin_key_set(struct req *r)
 	struct quota q = k->quota;
 
 	if (read_quota(r->front, body, true, &q, &e) < 0 ||
-	    (json_object_get(body, "quota") && quota_set(r->front, true, k->id, &k->quota, &q, &e) < 0) ||
+	    (json_object_get(body, "quota") && quota_set(&r->front->account, true, k->id, &k->quota, &q, &e) < 0) ||
 	    (name != k->name && keyring_rename_key(r->front->account.keyring, k, name, &e) < 0))
 		reply_err(r, &e);
 	else

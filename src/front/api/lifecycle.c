@@ -139,8 +139,8 @@ static void connect_to(struct req *r, struct sandbox *sb)
 			reply_away(r);
 			break;
 		}
-		if (quota_check_resume(r->front, sb->team, sb->key, &hit) < 0) {
-			quota_refuse(r, &hit);
+		if (quota_check_resume(&r->front->account, sb->team, sb->key, &hit) < 0) {
+			reply_quota(r, &hit);
 			break;
 		}
 		sandbox_by(sb, r->id);
@@ -278,8 +278,8 @@ static void resume_after(struct req *r, struct sandbox *sb)
 
 	if (!body) {
 		resumed(r, sb);
-	} else if (quota_check_resume(r->front, sb->team, sb->key, &hit) < 0) {
-		quota_refuse(r, &hit);
+	} else if (quota_check_resume(&r->front->account, sb->team, sb->key, &hit) < 0) {
+		reply_quota(r, &hit);
 	} else if (read_timeout(r, body, 1, RESUME_DEFAULT_S, &timeout_s) == 0 && read_memory(r, body, &memory) == 0) {
 		sandbox_by(sb, r->id);
 		req_wait(r, sb, resumed);

@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "front/account/metrics.h"
+#include "front/api/metrics_text.h"
 #include "front/api/routes.h"
 #include "front/front.h"
 #include "front/link/certs.h"

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "front/account/quota.h"
 #include "front/api/request.h"
 #include "front/front.h"
 #include "front/record/audit_acts.h"
@@ -156,4 +157,24 @@ void reply_err(struct req *r, const struct err *e)
 {
 	/* Newer clients try a 429 again by themselves; a quota is as full then as it is now. */
 	send_error(r, status_of(e->no), e->text, e->no == EDQUOT ? "Should-Retry: false\r\n" : NULL);
+}
+
+void reply_quota(struct req *r, const struct quota_hit *h)
+{
+	char header[64];
+	struct err e;
+
+	quota_text(h, &e);
+	json_t *j = json_pack("{s:i,s:s,s:{s:s,s:s,s:I,s:I,s:o}}", "code", 429, "message", e.text, "quota", "scope",
+	    h->scope, "what", h->what, "limit", (json_int_t)h->limit, "used", (json_int_t)h->used, "retryAfterSeconds",
+	    h->retry_s ? json_integer(h->retry_s) : json_null());
+
+	/* Clients try again by themselves after that many seconds: a day is not worth waiting for. */
+	if (h->retry_s && h->retry_s <= QUOTA_MINUTE)
+		(void)snprintf(header, sizeof header, "Retry-After: %u\r\n", h->retry_s);
+	else
+		(void)snprintf(header, sizeof header, "Should-Retry: false\r\n");
+	log_info("request refused: a quota is exhausted", "request=%s scope=%s what=%s limit=%lld", r->id, h->scope,
+	    h->what, (long long)h->limit);
+	reply_json(r, 429, j, header);
 }

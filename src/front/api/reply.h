@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
+struct quota_hit;
 struct req;
 
 void reply_empty(struct req *r, int status);
@@ -22,3 +23,5 @@ void reply_late(struct req *r); /* likewise, of what has been begun */
 /* 404 in the words that clients have come to look for */
 void reply_no_sandbox(struct req *r, struct str id);
 void reply_err(struct req *r, const struct err *e); /* status from the errno: EINVAL 400, ENOENT 404, ... */
+
+void reply_quota(struct req *r, const struct quota_hit *h); /* 429 */

@@ -261,9 +261,9 @@ static void create(struct req *r, enum spec_version ver)
 		reply_err(r, &e);
 		return;
 	}
-	if (quota_check_create(f, r->caller.team, r->caller.key, &hit) < 0) {
+	if (quota_check_create(&f->account, r->caller.team, r->caller.key, &hit) < 0) {
 		spec_done(&sp);
-		quota_refuse(r, &hit);
+		reply_quota(r, &hit);
 		return;
 	}
 	/* from the warm pool, or a cold start */
@@ -274,7 +274,7 @@ static void create(struct req *r, enum spec_version ver)
 		reply_err(r, &e);
 		return;
 	}
-	quota_note_create(f, r->caller.team, r->caller.key);
+	quota_note_create(&f->account, r->caller.team, r->caller.key);
 	if (sb->spec.from_built && templates_spawned(f->link.store, sb->spec.tpl.id, clock_wall_ms(), &e) < 0)
 		log_warn("cannot count the sandboxes of a template", "template=%s err=%s", sb->spec.tpl.id, e.text);
 	sb->once = has_once ? strdup(once) : NULL;

@@ -12,6 +12,7 @@
 #include "front/front.h"
 #include "front/link/warden_link.h"
 #include "front/proxy/error.h"
+#include "front/sandbox/sample.h"
 #include "front/sandbox/sandbox.h"
 #include "front/util/cors.h"
 #include "front/util/mem.h"

@@ -345,7 +345,7 @@ static bool may_resume(const struct sandbox *sb)
 	const struct team *t = keyring_team(sb->front->account.keyring, str_of(sb->team));
 	struct quota_hit hit;
 
-	return !(t && t->blocked) && quota_check_resume(sb->front, sb->team, sb->key, &hit) == 0;
+	return !(t && t->blocked) && quota_check_resume(&sb->front->account, sb->team, sb->key, &hit) == 0;
 }
 
 static void when_running(struct exchange *ex)

@@ -146,3 +146,13 @@ void catalog_names(const struct front *f, const struct template_row *r, char ret
 	snapshot_namespace(f, r->team, ns);
 	(void)snprintf(ret, SNAPSHOT_NAME_SIZE, "%s/%s", ns, r->name);
 }
+
+void limits_of_template(const struct front *f, const struct template *tpl, struct limits_range *ret)
+{
+	const struct templates *t = &f->sandbox.templates;
+	size_t i = 0;
+
+	while (i < t->n && strcmp(t->v[i].key, tpl->key) != 0)
+		i++;
+	limits_of_name(&f->account, tpl->name, i < t->n ? t->v[i].name : NULL, ret);
+}

@@ -13,6 +13,7 @@
 #include "store/builds.h"
 
 struct front;
+struct limits_range;
 
 struct catalog_entry {
 	struct template tpl; /* id and name; the key is that of the image below */
@@ -42,3 +43,6 @@ void catalog_limits(const struct front *f, const struct template *tpl, const str
     struct msg_limits *ret);
 void catalog_names(const struct front *f, const struct template_row *r,
     char ret[SNAPSHOT_NAME_SIZE]); /* "namespace/name" */
+
+/* What a sandbox of that template gets, and may have at most. */
+void limits_of_template(const struct front *f, const struct template *tpl, struct limits_range *ret);

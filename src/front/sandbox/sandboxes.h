@@ -13,6 +13,7 @@
 #include "front/sandbox/volumes.h"
 
 struct accounts;
+struct departed;
 struct expiry;
 struct init_watch;
 struct links;
@@ -22,6 +23,7 @@ struct rules_link;
 struct sandbox_table;
 struct warm_pool;
 
+LIST_HEAD(departed_list, departed);
 TAILQ_HEAD(watch_list, init_watch);
 
 struct sandboxes {
@@ -38,6 +40,8 @@ struct sandboxes {
 	struct templates templates;
 	struct snapshot_list snapshots;
 	struct volume_list volumes;
+	struct departed_list departed; /* sandboxes whose last count is still to come */
+	uint32_t n_departed;
 	struct row_ends *row_ends; /* see front/sandbox/row.h */
 	char host[BOOT_ID_SIZE];   /* the start of it that the rows are of, if that is not written yet; else "" */
 	uint32_t max_sandboxes;

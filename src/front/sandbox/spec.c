@@ -199,7 +199,7 @@ void spec_limits_range(const struct front *f, const char *team, const char *key,
     struct limits_range *ret)
 {
 	limits_of_template(f, tpl, ret);
-	quota_narrow(f, team, key, ret);
+	quota_narrow(&f->account, team, key, ret);
 }
 
 /* The field `limits`, which E2B does not have: there they are those of the template. */

@@ -6,12 +6,12 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "front/account/census.h"
-#include "front/account/meter.h"
-#include "front/account/quota.h"
+#include "front/sandbox/meter.h"
 #include "front/front.h"
 #include "front/record/audit_acts.h"
 #include "front/record/events.h"
 #include "front/record/logbook.h"
+#include "front/sandbox/charge.h"
 #include "front/sandbox/impl.h"
 #include "front/sandbox/table.h"
 
@@ -188,7 +188,7 @@ static void report_event(struct sandbox *sb, enum sandbox_state from, enum sandb
 static void leave_table(struct sandbox *sb, enum sandbox_state from)
 {
 	if (from != SANDBOX_STARTING) /* of such a one no last count comes */
-		quota_leaves(sb);
+		charge_leaves(sb);
 	sandbox_table_drop(sb->front->sandbox.table, sb);
 	sandbox_unref(sb);            /* the table's */
 	if (from == SANDBOX_STARTING) /* nobody knows its id */

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "front/account/limits.h"
 #include "front/front.h"
+#include "front/sandbox/catalog.h"
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/spec.h"
 #include "front/sandbox/table.h"

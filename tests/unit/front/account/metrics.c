@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "front/account/metrics.h"
-#include "front/front.h"
+#include "front/util/envd.h"
 #include "unit.h"
 
 static void values_fall_into_the_first_bucket_that_holds_them(void **state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of front/executions: a few classes for all names of errors there are. */
-#include "front/record/executions.h"
+#include "front/account/executions.h"
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/record/executions: classes of errors, and counting. */
-#include "front/record/executions.h"
+/* front/account/executions: classes of errors, and counting. */
+#include "front/account/executions.h"
 
 #include <string.h>
 

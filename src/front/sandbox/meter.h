@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/account/meter: counts for how long sandboxes run and what they send, for the report of usage. A paused one does
+/* front/sandbox/meter: counts for how long sandboxes run and what they send, for the report of usage. A paused one does
  * not count; one that is being paused does until it is, and so does one that a snapshot is made of: it is the same run,
  * as the log of events has it.
  *

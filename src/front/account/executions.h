@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/record/executions: counts of code and commands that were run in sandboxes: what became of them, what kind of
+/* front/account/executions: counts of code and commands that were run in sandboxes: what became of them, what kind of
  * error, how long they took. */
 #pragma once
 

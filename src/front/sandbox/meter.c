@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/account/meter: running time of sandboxes, into the store. */
-#include "front/account/meter.h"
+/* front/sandbox/meter: running time of sandboxes, into the store. */
+#include "front/sandbox/meter.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of front/meter: time belongs to the day in which it passed. */
-#include "front/account/meter.h"
+#include "front/sandbox/meter.h"
 #include "unit.h"
 
 #include <stdint.h>
