@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "front/util/time_json.h"
 
 struct front;
 struct req;
@@ -103,8 +104,6 @@ void api_prometheus(struct req *r);
 void api_health(struct req *r);
 void api_teams(struct req *r);
 void api_access_tokens(struct req *r);
-json_t *time_json(uint64_t wall_ms);
-json_t *time_or_null(uint64_t wall_ms); /* 0: null */
 
 /* templates.c */
 void api_templates(struct req *r);

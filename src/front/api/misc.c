@@ -22,19 +22,6 @@ void api_health(struct req *r)
 		reply_empty(r, 204);
 }
 
-json_t *time_json(uint64_t wall_ms)
-{
-	char text[CLOCK_RFC3339_SIZE];
-
-	clock_rfc3339(wall_ms, text);
-	return json_string(text);
-}
-
-json_t *time_or_null(uint64_t wall_ms)
-{
-	return wall_ms ? time_json(wall_ms) : json_null();
-}
-
 void api_teams(struct req *r)
 {
 	const struct team *t = keyring_team(r->front->account.keyring, str_of(r->caller.team));

@@ -197,7 +197,7 @@ void api_network(struct req *r)
 		reply_err(r, &e);
 		return;
 	}
-	if (spec_check_secrets(r->front, sb->team, &sp, &e) < 0) {
+	if (spec_check_secrets(&r->front->link, sb->team, &sp, &e) < 0) {
 		spec_done(&sp);
 		reply_err(r, &e);
 		return;

@@ -256,7 +256,7 @@ static void create(struct req *r, enum spec_version ver)
 		return;
 	}
 	if (spec_limits(f, r->caller.team, r->caller.key, body, &sp, &e) < 0 ||
-	    spec_check_secrets(f, r->caller.team, &sp, &e) < 0 || api_check_room(f, r->caller.team, &e) < 0) {
+	    spec_check_secrets(&f->link, r->caller.team, &sp, &e) < 0 || api_check_room(f, r->caller.team, &e) < 0) {
 		spec_done(&sp);
 		reply_err(r, &e);
 		return;

@@ -10,8 +10,6 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "front/account/keyring.h"
-#include "front/api/auth.h"
-#include "front/api/request.h"
 #include "front/front.h"
 #include "front/proxy/error.h"
 #include "front/proxy/proxy.h"

@@ -14,7 +14,6 @@
 #include "front/account/keyring.h"
 #include "front/account/metrics.h"
 #include "front/account/quota.h"
-#include "front/api/request.h"
 #include "front/front.h"
 #include "front/link/dial.h"
 #include "front/link/dial_tls.h"

@@ -4,7 +4,6 @@
 
 #include "base/fd.h"
 #include "base/str.h"
-#include "front/front.h"
 #include "front/util/cors.h"
 #include "http/call.h"
 #include "http/server.h"

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "front/front.h"
+#include "front/util/envd.h"
 
 struct http_answer;
 struct http_headers;

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "front/api/hold.h"
-#include "front/api/request.h"
 #include "front/front.h"
 #include "front/proxy/envd_check.h"
 #include "front/proxy/envd_metrics.h"

@@ -11,7 +11,6 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "front/account/keyring.h"
-#include "front/api/request.h"
 #include "front/front.h"
 #include "front/link/warden_link.h"
 #include "front/sandbox/volumes.h"

@@ -11,7 +11,6 @@
 #include "base/fd.h"
 #include "front/account/executions.h"
 #include "front/account/metrics.h"
-#include "front/api/request.h"
 #include "front/front.h"
 #include "front/record/audit.h"
 #include "front/record/notebook.h"

@@ -15,7 +15,6 @@
 #include "base/rand.h"
 #include "front/account/census.h"
 #include "front/account/quota.h"
-#include "front/api/handlers.h"
 #include "front/front.h"
 #include "front/record/audit_acts.h"
 #include "front/record/events.h"
@@ -27,6 +26,7 @@
 #include "front/sandbox/table.h"
 #include "front/sandbox/warm_pool.h"
 #include "front/util/mem.h"
+#include "front/util/time_json.h"
 #include "loop/loop.h"
 #include "store/sandboxes.h"
 

@@ -12,6 +12,7 @@
 
 struct buf;
 struct front;
+struct links;
 struct policy;
 
 /* Flags, as written to the store: never renumber. */
@@ -46,7 +47,7 @@ struct spec {
 enum spec_version { SPEC_V1, SPEC_V2 };
 
 /* Are the secrets there that its network asks for? -EINVAL, naming the field. */
-int spec_check_secrets(const struct front *f, const char *team, const struct spec *sp, struct err *e);
+int spec_check_secrets(const struct links *l, const char *team, const struct spec *sp, struct err *e);
 
 /* Of a sandbox of that template, for that team and key ("": none). */
 void spec_limits_range(const struct front *f, const char *team, const char *key, const struct template *tpl,

@@ -88,13 +88,13 @@ static int check_mask(const char *mask, struct err *e)
 	return 0;
 }
 
-int spec_check_secrets(const struct front *f, const char *team, const struct spec *sp, struct err *e)
+int spec_check_secrets(const struct links *l, const char *team, const struct spec *sp, struct err *e)
 {
 	struct rules *r = NULL;
 
 	if (!sp->network || !spec_network_secret(sp->network))
 		return 0;
-	if (spec_rules_fill(&f->link, team, sp->network, true, &r, e) < 0)
+	if (spec_rules_fill(l, team, sp->network, true, &r, e) < 0)
 		return -e->no;
 	rules_free(r);
 	return 0;

@@ -6,13 +6,13 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "front/account/census.h"
-#include "front/sandbox/meter.h"
 #include "front/front.h"
 #include "front/record/audit_acts.h"
 #include "front/record/events.h"
 #include "front/record/logbook.h"
 #include "front/sandbox/charge.h"
 #include "front/sandbox/impl.h"
+#include "front/sandbox/meter.h"
 #include "front/sandbox/table.h"
 
 #define BIT(s) (1u << (s))
