@@ -8,7 +8,7 @@ const FIRST = [/^docs\//, /^compat\/(debug_ports|make_run)/, /^e2e\/(capacity|in
 const ALONE = []
 
 // Those that take longest begin first, so that no lane is left alone with one at the end.
-const SLOW = [/^e2e\/(pause|template\/build|pool|snapshots|volumes)\./, /^torture\//, /^e2e\/(restart|zygote|backup|notebook)\./, /^escape\/(selftest|shared|restore)/,
+const SLOW = [/^e2e\/template\/(images_build|build|cli|recipe)\./, /^e2e\/(pause|pool|snapshots|volumes)\./, /^torture\//, /^e2e\/(restart|zygote|backup|notebook)\./, /^escape\/(selftest|shared|restore)/,
 	/^compat\/(clients|programs)/, /^e2e\/(template\/|network\/|webhooks|workloads|audit|view)/, /^soak\//]
 
 const is = (list) => (file) => list.some((like) => like.test(file))
