@@ -93,6 +93,7 @@ static inline int fake_front_teardown(void **state)
 	struct fake_front *t = *state;
 	static const char *const files[] = { "atoll.db", "atoll.db-wal", "atoll.db-shm", "secrets.key" };
 
+	fake_settle(&t->fk); /* whoever deletes what is saved has its answer */
 	sandbox_unref(t->sb);
 	fake_leave(&t->fk);
 	front_done(&t->f);
