@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MSG_VERSION 11
+#define MSG_VERSION 12
 #define MSG_MAX 24576 /* no message is larger */
 
 #define ID_SIZE 24           /* sandbox id: [a-z0-9]{1,23} */
