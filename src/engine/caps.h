@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* caps: what root of a sandbox may do, and keeping power across a change of uid. */
+/* caps: the capabilities of a sandbox's root, and how set-up processes keep capabilities across a change of uid. */
 #pragma once
 
 #include <sys/types.h>
 
 #include "base/err.h"
 
-/* The last step before the sandbox's first program: all that is not on the list is gone, for good. */
+/* The last step before the sandbox's first program: irrevocably drops every capability that caps_kept.h does not
+ * list. */
 int caps_confine(struct err *e);
 
-/* Before a template's warm interpreter runs: what setns() into a sandbox below takes and nothing else. */
+/* Called before a template's zygote runs: keeps only what setns() into a sandbox below requires. */
 int caps_confine_zygote(struct err *e);
 
-/* From now on a change of uid takes no capability away; those of set-up processes only. */
+/* From now on a change of uid drops no capability. For set-up processes only. */
 int caps_keep_across_uids(struct err *e);
 
-/* Groups, then gid, then uid: all of them, and nothing else left behind. The process may be looked at as before. */
+/* Sets the groups, then the gid, then the uid: real, effective and saved. The process stays as dumpable as before. */
 int caps_become(uid_t uid, gid_t gid, struct err *e);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* caps_drop: gives up all capabilities but some, for good.
+/* caps_drop: irrevocably drops all capabilities except some.
  *
- * A header, because it is also done inside a template's interpreter (join_lib), which has nothing of ours but one small
- * library. */
+ * This is a header because it also runs inside a template's interpreter (join_lib), which loads nothing of ours
+ * but one small library. */
 #pragma once
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* 0 or -errno. A change of uid means what it always means afterwards. */
+/* Returns 0 or -errno. Afterwards a change of uid has its usual effect on capabilities. */
 static inline int caps_drop(uint64_t keep)
 {
 	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -21,7 +21,7 @@ static inline int caps_drop(uint64_t keep)
 		{ .effective = (uint32_t)(keep >> 32), .permitted = (uint32_t)(keep >> 32) },
 	};
 
-	/* Beyond the last one this kernel knows: EINVAL, the end. */
+	/* EINVAL beyond the last capability that this kernel knows ends the loop. */
 	for (int c = 0; c < 64; c++) {
 		if (keep & 1ull << c)
 			continue;

@@ -15,20 +15,20 @@
 
 #define CAPS_BIT(c) (1ull << (c))
 
-/* Files: dpkg and tar give them to others, write where root has no permission, and keep setuid bits. */
+/* Files: dpkg and tar change owners, write where root has no permission, and preserve setuid bits. */
 #define CAPS_FILES (CAPS_BIT(CAP_CHOWN) | CAPS_BIT(CAP_DAC_OVERRIDE) | CAPS_BIT(CAP_FOWNER) | CAPS_BIT(CAP_FSETID))
-/* Who one is: sudo, su, apt's _apt user, postgres and redis that go from root to their own user. */
+/* User ids: sudo, su, apt's _apt user, postgres and redis switch from root to another user. */
 #define CAPS_USERS (CAPS_BIT(CAP_SETUID) | CAPS_BIT(CAP_SETGID))
-/* Service scripts stop what another user runs. */
+/* Signals: service scripts stop processes of other users. */
 #define CAPS_SIGNALS CAPS_BIT(CAP_KILL)
-/* Capabilities on files of packages (ping, a server on port 80), and daemons that give up their own (sshd, setpriv). */
+/* File capabilities of packages (ping, a server on port 80), and daemons that drop their own (sshd, setpriv). */
 #define CAPS_CAPS (CAPS_BIT(CAP_SETFCAP) | CAPS_BIT(CAP_SETPCAP))
-/* Ports below 1024, for programs that look for the capability instead of trying: the namespace's first port is
- * 0 anyway. */
+/* Ports below 1024, for programs that check for the capability instead of trying: the namespace's first
+ * unprivileged port is 0 anyway. */
 #define CAPS_PORTS CAPS_BIT(CAP_NET_BIND_SERVICE)
-/* apt's hooks, sshd and postfix change root into an empty directory to confine themselves. */
+/* apt's hooks, sshd and postfix chroot into an empty directory to confine themselves. */
 #define CAPS_CHROOT CAPS_BIT(CAP_SYS_CHROOT)
-/* sudo, su and dbus look for it before they ask for a socket to the audit system, which they do not get. */
+/* sudo, su and dbus check for it before they open a socket to the audit system, which they do not get. */
 #define CAPS_AUDIT CAPS_BIT(CAP_AUDIT_WRITE)
 
 #define CAPS_KEPT (CAPS_FILES | CAPS_USERS | CAPS_SIGNALS | CAPS_CAPS | CAPS_PORTS | CAPS_CHROOT | CAPS_AUDIT)

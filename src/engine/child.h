@@ -15,14 +15,14 @@ struct child_spec {
 	uint32_t open_files;
 	bool no_internet;
 	const struct seccomp_filter *filter;
-	int sock;      /* to the builder */
+	int sock;      /* socket to the builder */
 	int ready_fd;  /* init writes one byte when it listens */
 	bool own_core; /* core scheduling */
 	const struct engine_volume *volumes;
 	uint32_t n_volumes;
-	bool has_seed; /* init gets a socket to the copy of a zygote */
-	bool has_view; /* a mount with its own view of the machine comes with the others */
+	bool has_seed; /* init gets a socket to its seed (the copy of a zygote) */
+	bool has_view; /* a mount with the sandbox's view of the machine comes with the others */
 };
 
-/* In the new namespaces, as pid 1. Never returns: becomes init, or sends its error and exits. */
+/* Runs in the new namespaces, as pid 1. Never returns: becomes init, or sends its error and exits. */
 _Noreturn void child_run(const struct child_spec *sp);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dev: the sandbox's /dev, made outside because nobody inside may make a device node. */
+/* dev: the sandbox's /dev, made outside because no process inside may create a device node. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,18 +7,19 @@
 
 #include "base/err.h"
 
-#define DEV_INIT ".atoll/init" /* within /dev: place of the program that is pid 1 */
+#define DEV_INIT ".atoll/init" /* within /dev: mount point of the program that is pid 1 */
 #define DEV_BOOT_ID ".atoll/boot_id"
-#define DEV_VIEW ".atoll/view"       /* place of the files of its view */
-#define DEV_NOTHING ".atoll/nothing" /* an empty directory, to hide others with */
+#define DEV_VIEW ".atoll/view"       /* mount point of the files of its view */
+#define DEV_NOTHING ".atoll/nothing" /* an empty directory, mounted over others to hide them */
 
-/* A small tmpfs with the usual nodes and links and empty places for pts, shm, mqueue and .atoll/init; its files belong
- * to that host uid, the sandbox's root. */
+/* Creates a small tmpfs with the usual nodes and links and with empty mount points for pts, shm, mqueue and
+ * .atoll/init. Its files belong to the host uid root, which is the sandbox's root. */
 int dev_make(uid_t root, int *ret_mount_fd, struct err *e);
 
-/* Closes .atoll to everybody inside, once pid 1 runs. Its program is one file for all sandboxes: whoever could open it
- * could lock it for the others, and be told by a watch when they start. (It cannot be unreadable: pid 1 would belong to
- * the host's user namespace then, and no warm interpreter could join it.) */
+/* Closes .atoll to every process inside, once pid 1 runs. All sandboxes share one file for that program: a process
+ * that could open it could lock it for the other sandboxes, and learn from a watch when they start. (The file
+ * itself must stay readable: otherwise pid 1 would belong to the host's user namespace, and no zygote could join
+ * it.) */
 int dev_shut(int mount_fd, struct err *e);
 
-bool dev_has(const char *name); /* is that one of the nodes, links and directories which it puts there? */
+bool dev_has(const char *name); /* whether dev_make() creates a node, link or directory of that name */

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine: makes, freezes and ends sandboxes; the one interface between the warden and a kind of wall.
+/* engine: starts, freezes and kills sandboxes. It is the only interface between the warden and an isolation
+ * backend.
  *
- * The namespace engine (engine_ns) is the default; gVisor or a micro-VM would fill the same table. A sandbox is,
- * for the warden, a pidfd of its pid 1 (or of the monitor process that stands for it), a slot of the
- * instance (uids, address, names follow from it), and a plain record that survives a restart.
+ * The namespace engine (engine_ns) is the only backend today; gVisor or a micro-VM would fill the same table. To
+ * the warden a sandbox is a pidfd of its pid 1 (or of the monitor process that stands for it), a slot of the
+ * instance (which determines uids, address and names), and a plain record that survives a restart.
  *
- * start() blocks for some milliseconds and is called in a child process of the warden (the builder), never in the
- * warden's loop; so are warm(), and reap() of the slow parts. The rest are quick and are called in the loop. The record
- * that start() fills is sent back to the warden through a pipe: it holds no pointers. */
+ * start() blocks for some milliseconds, so it is called in a child process of the warden (the builder), never in
+ * the warden's loop; the same holds for warm() and for the slow parts of reap(). The other functions are quick and
+ * are called in the loop, unless noted below. The record that start() fills is sent to the warden through a pipe,
+ * so it contains no pointers. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,7 +22,7 @@
 
 #define ENGINE_ID_SIZE 24
 #define ENGINE_KEY_SIZE 33
-#define ENGINE_NAME_SIZE 24 /* of what is kept of a sandbox, and of a volume: [a-z0-9]+ */
+#define ENGINE_NAME_SIZE 24 /* name of a snapshot, checkpoint or volume: [a-z0-9]+ */
 #define ENGINE_PATH_SIZE 232
 #define ENGINE_VOLUMES_MAX 8
 
@@ -29,28 +31,30 @@ struct engine_limits {
 	uint64_t disk_bytes;
 	uint32_t cpu_permille;
 	uint32_t pids;
-	uint64_t swap_bytes;                               /* beyond the memory */
+	uint64_t swap_bytes;                               /* in addition to mem_bytes */
 	uint64_t io_bytes_s, egress_bytes, egress_bytes_s; /* 0: no limit */
 	uint32_t io_ops_s;                                 /* 0: no limit */
-	uint32_t open_files;                               /* of one process */
+	uint32_t open_files;                               /* per process */
 };
 
 struct engine_volume {
 	char name[ENGINE_NAME_SIZE];
-	char path[ENGINE_PATH_SIZE]; /* where the sandbox sees it; absolute and clean */
+	char path[ENGINE_PATH_SIZE]; /* mount point inside the sandbox; absolute and normalized */
 };
 
 struct engine_spec { /* what to start; checked by the warden */
 	char id[ENGINE_ID_SIZE];
 	char template_key[ENGINE_KEY_SIZE];
-	char from[ENGINE_NAME_SIZE]; /* start(): the kept disk that it begins with; "": an empty one */
-	uint32_t slot;               /* which of the instance's places it takes */
+	char from[ENGINE_NAME_SIZE]; /* start(): name of the snapshot that the disk is copied from; "": an empty
+				      * disk */
+	uint32_t slot;               /* slot of the instance that the sandbox takes */
 	bool no_internet;
-	/* has a policy of its own in the firewall: network() was called before start() */
+	/* The sandbox has its own policy in the firewall: network() is called before start(). */
 	bool ruled;
 	struct engine_limits limits;
 	uint32_t n_volumes;
-	struct engine_volume volumes[ENGINE_VOLUMES_MAX]; /* in this order: one may lie below another */
+	struct engine_volume volumes[ENGINE_VOLUMES_MAX]; /* mounted in this order, because one may lie below
+							   * another */
 };
 
 #define ENGINE_NETS_MAX 256
@@ -58,8 +62,8 @@ struct engine_spec { /* what to start; checked by the warden */
 
 struct engine_net {
 	uint32_t ip;               /* host byte order */
-	uint16_t port_lo, port_hi; /* 0 and 65535: all, and what has no ports */
-	uint8_t len;               /* of the prefix */
+	uint16_t port_lo, port_hi; /* 0 to 65535: all ports, and protocols without ports */
+	uint8_t len;               /* prefix length */
 	bool allow;
 };
 
@@ -67,79 +71,83 @@ struct engine_ports {
 	uint16_t lo, hi;
 };
 
-/* What a sandbox may reach, as far as a firewall can tell. Allowed is what a net allows, then refused what another one
- * names, then all, or nothing. */
+/* What a sandbox may reach, as far as a firewall can decide. Nets that allow are matched first, then nets that
+ * refuse; everything else is allowed, or refused if deny_all is set. */
 struct engine_policy {
-	bool deny_all;    /* what no net allows is refused */
-	bool no_dns;      /* names cannot be asked for either: a query can carry anything out */
-	bool all_through; /* the nets do not lead past the proxy */
+	bool deny_all;    /* refuse what no net allows */
+	bool no_dns;      /* refuse DNS too: a query can carry any data out */
+	bool all_through; /* allowed nets do not bypass the proxy */
 	uint32_t n_nets, n_ports;
 	struct engine_net nets[ENGINE_NETS_MAX];
-	struct engine_ports ports[ENGINE_PORTS_MAX]; /* TCP to these goes to the host's own proxy, which decides */
+	struct engine_ports ports[ENGINE_PORTS_MAX]; /* TCP to these ports is diverted to the host's proxy, which
+						      * decides */
 };
 
-struct engine_record { /* a running sandbox: only fixed-size plain data, it goes through pipes */
+struct engine_record { /* a running sandbox; fixed-size plain data, since it is sent through pipes */
 	struct engine_spec spec;
-	int32_t pid;        /* of its pid 1, in the host's pid namespace */
-	uint64_t pid_start; /* field 22 of /proc/PID/stat: with boot_id it tells a reused pid */
+	int32_t pid;        /* pid of its pid 1 in the host's pid namespace */
+	uint64_t pid_start; /* field 22 of /proc/PID/stat; together with boot_id it detects a reused pid */
 	char boot_id[40];
 	uint64_t started_wall_ms;
-	/* its memory limit is so much higher: a restored one has what it shared with others to itself */
+	/* Added to the memory limit: a restored sandbox has private copies of pages that it shared before. */
 	uint64_t extra_bytes;
 };
 
 struct engine_usage {
 	uint64_t mem_bytes, mem_cache_bytes, cpu_ns, disk_bytes;
-	/* memory of all sandboxes and zygotes together, as of the last second; 0: not known */
+	/* Memory of all sandboxes and zygotes together, at most a second old; 0: unknown. */
 	uint64_t all_bytes;
 	uint64_t sent_bytes, received_bytes;
 	uint32_t pids, oom_kills;
 };
 
-#define ENGINE_REFUSALS_MAX 256 /* at a time */
+#define ENGINE_REFUSALS_MAX 256 /* per call */
 
 struct engine_refusal { /* a packet of a sandbox that the firewall refused */
 	uint32_t slot;
-	uint32_t ip; /* where to */
+	uint32_t ip; /* destination */
 	uint16_t port;
 	uint8_t proto; /* IPPROTO_TCP or IPPROTO_UDP */
 };
 
-struct engine_room {        /* of the host; 0: not known, or there is none */
-	uint64_t mem_bytes; /* that all sandboxes use together */
+struct engine_room {        /* of the host; 0: unknown, or absent */
+	uint64_t mem_bytes; /* used by all sandboxes together */
 	uint64_t pids, pids_used;
 	uint64_t storage_bytes, storage_free_bytes, storage_grow_bytes;
 };
 
-struct engine_image { /* of the memory of a sandbox, as checkpoint() has written it */
+struct engine_image { /* result of checkpoint() */
 	uint64_t bytes;
-	uint64_t dump_us, total_us; /* until CRIU was done; until all was on the disk */
+	uint64_t dump_us, total_us; /* time until CRIU finished; time until everything was on disk */
 };
 
 #define ENGINE_OWN_MAX 8
 
-struct engine_config {          /* the instance; strings live as long as the engine */
+struct engine_config {          /* the instance; the strings live as long as the engine */
 	uint32_t instance;      /* 0..15 */
-	uint32_t max_sandboxes; /* slots 0..max-1, at most 2000 */
+	uint32_t max_sandboxes; /* slots 0 to max_sandboxes - 1; at most 2000 */
 	const char *state_dir, *run_dir, *cache_dir;
 	const char *init_path; /* the atoll-init binary */
-	const char *tools_key; /* of the root with CRIU, among the templates; NULL or "": there is none */
-	/* of the server's own templates, NULL after the last one: only these are ever warm */
+	const char *tools_key; /* template key of the root directory that holds CRIU; NULL or "": no CRIU */
+	/* Keys of the server's own templates, terminated by NULL. Only these can have a zygote. */
 	const char *own_keys[ENGINE_OWN_MAX];
 	uint64_t storage_bytes, storage_max_bytes;
-	bool no_storage;                      /* run without the btrfs pool: no disk limits */
-	uint32_t cpu_weight;                  /* of all sandboxes together, against what else the host does; 0: 100 */
-	uint64_t mem_total_bytes;             /* of all sandboxes together; 0: the host's minus a reserve */
-	const struct inet_range *open_ranges; /* private ones that sandboxes may reach */
+	bool no_storage;                      /* run without the btrfs storage: no disk limits */
+	uint32_t cpu_weight;                  /* of all sandboxes together, relative to everything else on the
+					       * host; 0: 100 */
+	uint64_t mem_total_bytes;             /* of all sandboxes together; 0: the host's memory minus a reserve */
+	const struct inet_range *open_ranges; /* private ranges that sandboxes may reach */
 	size_t n_open_ranges;
-	/* of the proxy, which connects for sandboxes and must not reach more than they; 0: none */
+	/* uid of the proxy, which connects on behalf of sandboxes and must not reach more than they may; 0: no
+	 * proxy */
 	uid_t egress_uid;
 	uint16_t proxy_port;             /* on the gateway address */
-	uint16_t names_port, names_door; /* of engine/net/nft.h */
-	bool core_scheduling;            /* where the kernel has it: engine/core.h */
-	/* new sandboxes see the host, and run on all of its processors: engine/view/view.h */
+	uint16_t names_port, names_door; /* see engine/net/nft.h */
+	bool core_scheduling;            /* used where the kernel supports it: engine/core.h */
+	/* New sandboxes see the host's /proc and run on all of its processors: engine/view/view.h. */
 	bool no_view;
-	bool tell_refusals; /* the kernel tells of refused system calls: somebody listens to it */
+	bool tell_refusals; /* log refused system calls through the kernel's audit system; set if a process reads
+			     * them */
 };
 
 struct engine;
@@ -151,106 +159,112 @@ struct engine;
 struct engine_ops {
 	const char *name;
 
-	/* Once, at start: pool, parent cgroups, network tables; also right after a crash of an earlier warden with
-	 * sandboxes still running, whose records are given so that nothing of theirs is disturbed; network() is called
-	 * for those that are ruled, until when they reach nothing. Must be called in the warden's private mount
-	 * namespace. */
+	/* Called once at start: sets up storage, parent cgroups and network tables. After a crash of an earlier
+	 * warden, sandboxes may still be running; their records are passed as live, so that nothing of theirs is
+	 * disturbed. Of these, sandboxes with a policy reach nothing until network() is called for them. Must be
+	 * called in the warden's private mount namespace. */
 	int (*open)(const struct engine_config *cfg, const struct engine_record *live, size_t n_live,
 	    struct engine **ret, struct err *e);
 
-	/* Before start() and restore(), in the warden itself: makes the parent cgroups anew if somebody has removed
-	 * them meanwhile. */
+	/* Called in the warden before start() and restore(): creates the parent cgroups again if they have been
+	 * removed from outside. */
 	int (*mend)(struct engine *en, struct err *e);
 
-	/* In a child: makes the sandbox. On failure everything made so far is gone again. On success ret and *ret_pidfd
-	 * are filled and init is listening. 0, or ENGINE_COLD: it has started without what warm() is for. */
+	/* Called in a child: makes the sandbox. On failure, everything made so far is removed. On success, *ret
+	 * and *ret_pidfd are set and init is listening. Returns 0, or ENGINE_COLD if the sandbox started without
+	 * what warm() prepares. */
 	int (*start)(struct engine *en, const struct engine_spec *spec, struct engine_record *ret, int *ret_pidfd,
 	    struct err *e);
 
-	/* Is that record's process still there? Gives a pidfd. -ESRCH: gone (reap it). */
+	/* Opens a pidfd of the record's process if it still exists. -ESRCH: it is gone (call reap()). */
 	int (*adopt)(struct engine *en, const struct engine_record *r, int *ret_pidfd, struct err *e);
 
 	int (*connect)(struct engine *en, const struct engine_record *r, int pidfd, int *ret_fd, struct err *e);
-	/* A non-blocking TCP socket that is on its way to, or at, that port on the loopback inside. */
+	/* Opens a non-blocking TCP socket that is connected, or connecting, to that port on the sandbox's
+	 * loopback. */
 	int (*dial)(struct engine *en, const struct engine_record *r, int pidfd, uint16_t port, bool v6, int *ret_fd,
 	    struct err *e);
-	/* -EAGAIN: some of it still runs; call again in a few ms, or with on == false to give up. Off: a checkpoint()
-	 * that an earlier warden began still needs it; call again. */
+	/* on: -EAGAIN if some processes still run; call again in a few ms, or with on == false to give up. Off:
+	 * -EAGAIN if a checkpoint() begun by an earlier warden still needs the sandbox frozen; call again. */
 	int (*freeze)(struct engine *en, const struct engine_record *r, bool on, struct err *e);
-	/* What it may reach from now on: all that is not private, with p NULL and without no_internet. All or nothing
-	 * of the change is in force afterwards. It reads all of the host's firewall, so it is called in a child, also
-	 * before start(); without one only by a warden that takes over. */
+	/* Sets what the sandbox may reach from now on. With p NULL and no_internet false that is every address
+	 * that is not private. The change is atomic. The call reads all of the host's firewall, so it is made in a
+	 * child, also before start(). Only a warden that takes over running sandboxes calls it directly. */
 	int (*network)(struct engine *en, const struct engine_record *r, bool no_internet,
 	    const struct engine_policy *p, struct err *e);
 
-	/* Other limits from now on, all but open_files; r has the old ones. It may wait for memory to be written out,
-	 * so it is called in a child. -EBUSY: it uses more memory than that. On failure the old ones hold. */
+	/* Changes all limits except open_files; r has the old ones. The call may wait for memory to be written
+	 * out, so it is made in a child. -EBUSY: the sandbox uses more memory than the new limit. On failure the
+	 * old limits stay in force. */
 	int (*limit)(struct engine *en, const struct engine_record *r, const struct engine_limits *to, struct err *e);
 
-	/* An fd that is readable whenever the kernel had to kill a process for want of memory, or is about to; usage()
-	 * tells. */
+	/* Opens an fd that becomes readable when the kernel has killed a process of the sandbox because of its
+	 * memory limit, or is about to; usage() returns the count. */
 	int (*oom_watch)(struct engine *en, const struct engine_record *r, int *ret_fd, struct err *e);
 
-	/* Takes its quota of processor time away, and puts it back. Quick; -errno. */
+	/* on: removes the sandbox's CPU quota; off: sets it again. Quick. Returns -errno. */
 	int (*hurry)(struct engine *en, const struct engine_record *r, bool on);
 
-	/* Asks; the pidfd tells the end. With pidfd -1 (nobody has one: a builder died) whatever is in its cgroup is
-	 * killed; reap() then tells the end. */
+	/* Sends the kill and returns; the pidfd reports the exit. With pidfd -1 (none exists because a builder
+	 * died), every process in the sandbox's cgroup is killed, and reap() reports the exit. */
 	int (*kill)(struct engine *en, const struct engine_record *r, int pidfd, struct err *e);
 	int (*usage)(struct engine *en, const struct engine_record *r, struct engine_usage *ret, struct err *e);
 
-	/* After the pidfd has fired (or start failed half-way, or the record's process is gone): removes cgroups,
-	 * directories, firewall entries. -EAGAIN: something is still going away, call again in a few ms. Idempotent. */
+	/* Called after the pidfd has fired, after a start that failed half-way, or when the record's process is
+	 * gone: removes cgroups, directories and firewall entries. -EAGAIN: something is still exiting; call again
+	 * in a few ms. Idempotent. */
 	int (*reap)(struct engine *en, const struct engine_record *r, struct err *e);
 
-	/* What can be kept of a sandbox under a name, and outlives it. All but forget() and kept() block, and are
-	 * called in a child.
+	/* Snapshots and checkpoints have a name and outlive their sandbox. All of these functions block and are
+	 * called in a child, except forget() and kept().
 	 *
-	 * snapshot(): the disk of a frozen sandbox as it is, safe on the disk when it returns. checkpoint(): its memory
-	 * too; it must be frozen since its snapshot() of the same name, and stays frozen whatever comes of it.
-	 * -ENOTSUP: this host cannot; -EIO: CRIU could not, and e says what was in its way. Nothing is left of a
-	 * failure. released() is called as soon as the sandbox is not needed any more and may be thawed: writing the
-	 * image out takes longer than making it. brief: it will soon be forgotten and need not outlive the host, so it
-	 * is not written out.
+	 * snapshot(): copies the disk of a frozen sandbox; the copy is durable on return. checkpoint(): saves its
+	 * memory too. The sandbox must have been frozen since its snapshot() of the same name, and stays frozen
+	 * whether the call succeeds or not. -ENOTSUP: this host cannot do it; -EIO: CRIU failed, and e says why. A
+	 * failure leaves nothing behind. released() is called as soon as the sandbox may be thawed, because
+	 * flushing the checkpoint takes longer than making it. brief: the checkpoint will soon be deleted and need
+	 * not survive the host, so it is not flushed.
 	 *
-	 * restore(): like start(), but of a sandbox that goes on where checkpoint() found it: same processes, same
-	 * pids. id, slot and limits are those of the new one. What is kept as spec->from stays. */
+	 * restore(): like start(), but the sandbox continues where checkpoint() stopped it, with the same
+	 * processes and pids. id, slot and limits are those of the new sandbox. What is saved under spec->from is
+	 * not changed. */
 	int (*snapshot)(struct engine *en, const struct engine_record *r, const char *name, struct err *e);
 	int (*checkpoint)(struct engine *en, const struct engine_record *r, const char *name, bool brief,
 	    void (*released)(void *arg), void *arg, struct engine_image *ret, struct err *e);
 	int (*restore)(struct engine *en, const struct engine_spec *spec, struct engine_record *ret, int *ret_pidfd,
 	    struct err *e);
-	int (*forget)(struct engine *en, const char *name, struct err *e); /* idempotent; -EAGAIN: ask again */
+	int (*forget)(struct engine *en, const char *name, struct err *e); /* idempotent; -EAGAIN: call again */
 	int (*kept)(struct engine *en, void (*fn)(void *arg, const char *name, bool disk, bool memory), void *arg,
 	    struct err *e);
 	void (*room)(struct engine *en, struct engine_room *ret); /* may be NULL */
-	/* of the firewall, since they were last asked for: how many, or -errno. May be NULL */
+	/* Packets that the firewall refused since the last call: their number, or -errno. May be NULL. */
 	int (*refusals)(struct engine *en, struct engine_refusal *ret, size_t max);
-	const char *(*no_checkpoint)(struct engine *en); /* why this host cannot; NULL: it can */
+	const char *(*no_checkpoint)(struct engine *en); /* why this host cannot checkpoint; NULL: it can */
 
-	/* Volumes: directories that outlive sandboxes, and that several of them may have mounted at a time.
-	 * volume_set(): there is one of that name, and it may hold so many bytes (0: as many as there is room for); in
-	 * a child. volume_drop(): in the background; idempotent; -EAGAIN: ask again. bytes of volumes(): 0 where
-	 * nothing counts them.
+	/* Volumes are directories that outlive sandboxes; several sandboxes may mount one at the same time.
+	 * volume_set(): creates the volume if it does not exist and sets its limit in bytes (0: no limit); called
+	 * in a child. volume_drop(): deletes it in the background; idempotent; -EAGAIN: call again. volumes():
+	 * used_bytes is 0 where usage is not counted.
 	 *
-	 * volume_serve(): in a child, which becomes a program that serves the files in it over sock (a stream socket)
-	 * and ends with it. It has no power over anything else: root and ids are those of the volume. place: 0 to
-	 * ENGINE_VOLUME_PLACES - 1, no other of that number may live. Returns only when it failed. */
+	 * volume_serve(): called in a child, which becomes a program that serves the volume's files over sock (a
+	 * stream socket) and exits when sock closes. It has access to nothing else: its root directory and its ids
+	 * are those of the volume. place: 0 to ENGINE_VOLUME_PLACES - 1; no other live process may have the same
+	 * number. Returns only on failure. */
 	int (*volume_set)(struct engine *en, const char *name, uint64_t bytes, struct err *e);
 	int (*volume_drop)(struct engine *en, const char *name, struct err *e);
 	int (*volumes)(struct engine *en, void (*fn)(void *arg, const char *name, uint64_t used_bytes), void *arg,
 	    struct err *e);
 	int (*volume_serve)(struct engine *en, const char *name, uint32_t place, int sock, struct err *e);
 
-	/* In a child: sees to it that the template has whatever makes starts of it quick, and that this works; may take
-	 * long. ENGINE_NEVER: there is no such thing for that template, or it is none of own_keys. One at a time per
-	 * template. */
+	/* Called in a child: makes sure that the template has what makes its starts quick (a zygote), and that it
+	 * works; may take long. ENGINE_NEVER: the template cannot have one, or is not among own_keys. One call at
+	 * a time per template. */
 	int (*warm)(struct engine *en, const char *template_key, struct err *e);
 
-	/* Pool growth and the like, about once a second. */
+	/* Called about once a second: growth of the storage and other periodic work. */
 	void (*tick)(struct engine *en);
 
-	/* all: nothing is running any more, so take the pool, parent cgroups, tables and addresses down too. */
+	/* all: no sandbox is running, so storage, parent cgroups, tables and addresses are removed too. */
 	void (*close)(struct engine *en, bool all);
 };
 

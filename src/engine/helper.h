@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* helper: a process beside the warden for work that its loop must not wait for. It is a fork, not a program of its own,
- * and ends when its socket does: with the warden, however that ends. */
+/* helper: a child process of the warden for work that the warden's loop must not wait for. It is a fork, not a
+ * program of its own, and exits when its socket closes, thus with the warden, however that ends. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,18 +10,18 @@
 #include "base/err.h"
 
 struct helper {
-	int sock;  /* SOCK_SEQPACKET, to it */
+	int sock;  /* SOCK_SEQPACKET socket to the helper */
 	pid_t pid; /* -1: none */
 };
 
 #define HELPER_NONE { -1, -1 }
 
-/* Runs fn(arg, sock) in a child that is called name and has only stdio, sock and the n fds of keep (-1: not there),
- * under their numbers. It ends when fn returns. */
+/* Runs fn(arg, sock) in a child with that process name. The child has only stdio, sock and the n fds of keep (-1:
+ * absent), under their numbers. It exits when fn returns. */
 int helper_start(const char *name, const int *keep, size_t n, void (*fn)(void *arg, int sock), void *arg,
     struct helper *ret, struct err *e);
 
-/* False: it is gone, or there never was one. Its end is noticed here. */
+/* False: it has exited, or was never started. Reaps it if it has exited. */
 bool helper_alive(struct helper *h);
 
-void helper_stop(struct helper *h); /* closes the socket and waits for its end; none is fine */
+void helper_stop(struct helper *h); /* closes the socket and waits for the exit; does nothing if there is no helper */

@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* limits: the rlimits and priorities of sandboxes' processes; for oneself, before a program runs that is not ours. */
+/* limits: the rlimits and priorities of sandboxes' processes. Set by a process for itself, before it runs a
+ * program that is not ours. */
 #pragma once
 
 #include <stdint.h>
 
 #include "base/err.h"
 
-/* Before a sandbox is made or restored: core_pattern may have changed since the daemon began. See base/inherited.h. */
+/* Called before a sandbox is made or restored, because core_pattern may have changed since the daemon started. See
+ * base/inherited.h. */
 int limits_core(struct err *e);
-/* ... of one that was restored, whose limits are those it was kept with */
+/* ... of a restored process, whose rlimits are those of its checkpoint */
 int limits_core_of(int pid, struct err *e);
 
-/* Before the user namespace is made: the limits of this moment bound all of the sandbox's users together. What all
- * sandboxes of a template have of them together is counted, too, against the limits that their outer namespace is made
- * with: base/inherited.c lifts these. Only who has CAP_SYS_RESOURCE can; without it, each gets a share of what the host
- * allows. */
+/* Called before the user namespace is made: the rlimits of that moment bound all users of the sandbox together.
+ * The kernel also counts all sandboxes of a template together against the rlimits that their outer namespace was
+ * made with; base/inherited.c raises those. Only a process with CAP_SYS_RESOURCE can do that. Without it, each
+ * sandbox gets a share of what the host allows. */
 int limits_user(struct err *e);
 
-/* open_files: as many, hard, but no more than we may have ourselves. */
+/* Sets the hard limit of open files to open_files, but not above our own limit. */
 int limits_process(uint32_t open_files, struct err *e);
-/* ... of another, below whose user namespace we have power */
+/* ... of another process, over whose user namespace we have power */
 int limits_process_of(int pid, uint32_t open_files, struct err *e);
 
-/* What the daemon may have for itself to survive and to be quick is not for its sandboxes. */
+/* Drops the priorities that the daemon has in order to survive and to be quick; sandboxes must not inherit them. */
 int limits_ordinary(struct err *e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ns: the namespace engine's own state; shared by the files that fill its table of functions. */
+/* ns: the namespace engine's state, shared by the files that fill its table of functions. */
 #pragma once
 
 #include "base/boot_id.h"
@@ -15,7 +15,7 @@
 
 struct storage;
 
-enum start_stage { /* what a start's time goes into, as the builder sees it */
+enum start_stage { /* the stages of a start that the builder measures */
 	STAGE_CGROUP,
 	STAGE_HOLDER,
 	STAGE_FORK,
@@ -38,16 +38,17 @@ struct start_times {
 struct engine {
 	struct engine_config cfg;
 	char boot_id[BOOT_ID_SIZE];
-	char *private_dir; /* RUN/private: a tmpfs of ours; nodes, init's copy, stage, pool */
+	char *private_dir; /* RUN/private: our own tmpfs with device nodes, init's copy, the stage directory and
+			    * the mount point of the storage */
 	char *storage_dir, *stage_dir;
 	int private_fd, holders_fd, zygotes_fd, templates_fd, init_fd, netns_fd, nft_fd;
-	int bases_fd;                    /* -1: without a pool */
-	const char *own[ENGINE_OWN_MAX]; /* keys of templates that the server has built */
+	int bases_fd;                    /* -1: without storage */
+	const char *own[ENGINE_OWN_MAX]; /* keys of the templates that the server has built */
 	size_t n_own;
-	int tools_fd, criu_run_fd; /* -1: there is no CRIU */
+	int tools_fd, criu_run_fd; /* -1: no CRIU */
 	uint32_t mtu;
 	struct cgroup_tree *cgroups;
-	uint64_t all_bytes, all_bytes_ms; /* memory of all, and when that was looked at */
+	uint64_t all_bytes, all_bytes_ms; /* memory of all sandboxes, and when it was read */
 	struct storage *storage;
 	struct view view;
 	struct helper guard;
@@ -55,7 +56,7 @@ struct engine {
 	struct seccomp_filter filter;
 	struct holder_config holder;
 	struct zygote_config zygote;
-	struct start_times *times; /* where the builder notes them, NULL: nowhere */
+	struct start_times *times; /* where the builder writes its times; NULL: nowhere */
 };
 
 int ns_start(struct engine *en, const struct engine_spec *spec, struct engine_record *ret, int *ret_pidfd,
@@ -63,16 +64,16 @@ int ns_start(struct engine *en, const struct engine_spec *spec, struct engine_re
 struct cgroup_limits ns_cgroup_limits(const struct engine *en, uint32_t slot, const struct engine_limits *l,
     uint64_t extra_bytes);
 
-/* What it may send, in the firewall. again: it has sent some already, which counts. */
+/* Sets the sandbox's egress limits in the firewall. again: what it has sent already counts. */
 int ns_cap_egress(struct engine *en, const struct engine_spec *spec, const struct engine_limits *l, bool again,
     struct err *e);
-/* Of the table of the engine (ns_limits.c). */
+/* Functions of the engine's table (ns_limits.c). */
 int ns_freeze(struct engine *en, const struct engine_record *r, bool on, struct err *e);
 int ns_limit(struct engine *en, const struct engine_record *r, const struct engine_limits *to, struct err *e);
 int ns_hurry(struct engine *en, const struct engine_record *r, bool on);
-bool ns_is_capped(const struct engine_limits *l);         /* what it sends is limited */
-bool ns_is_own(const struct engine *en, const char *key); /* of a template that the server has built */
+bool ns_is_capped(const struct engine_limits *l);         /* whether its egress is limited */
+bool ns_is_own(const struct engine *en, const char *key); /* whether the server has built that template */
 int ns_reap(struct engine *en, const struct engine_record *r, struct err *e);
 
-/* Times of all later starts go there (memory shared with the builders); for measurements. */
+/* Writes the times of all later starts to *times (memory shared with the builders); for measurements. */
 void engine_ns_measure(struct engine *en, struct start_times *times);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* powers: what the processes of a sandbox may do, looked at from outside.
+/* powers: checks from outside which capabilities the processes of a sandbox have.
  *
- * Versions of the server before the first release made zygotes of users' images, too. A process of such an image may
- * have kept the power of one, in a sandbox that still runs or in an image of its memory. */
+ * Versions of the server before the first release made zygotes of users' images too. A process from such an image
+ * may still have a zygote's capability, in a sandbox that still runs or in a checkpoint. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,9 +10,10 @@
 
 struct cgroup_tree;
 
-/* Ends each process of that sandbox that could have more capabilities than a sandbox gives; says how many there were.
- * It is frozen meanwhile, so that none is born unseen. */
+/* Kills each process of the sandbox that could have more capabilities than a sandbox grants, and returns their
+ * number. The sandbox is frozen meanwhile, so that no process is forked unnoticed. */
 size_t powers_enforce(struct cgroup_tree *t, const char *id);
 
-/* The text of /proc/PID/status: whether its bounding set is within what a sandbox gives. False if it does not say. */
+/* status: the text of /proc/PID/status. True if the bounding set is within what a sandbox grants; false if the
+ * text does not contain it. */
 bool powers_within(const char *status);

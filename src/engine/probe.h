@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe: has this kernel what the engine needs? */
+/* probe: checks that the kernel has what the engine needs. */
 #pragma once
 
 #include <stdbool.h>
 
 #include "base/err.h"
 
-/* The first thing that is missing, with the remedy. */
+/* Fails with the first thing that is missing and how to remedy it. */
 int probe_kernel(bool no_storage, struct err *e);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slot: what follows from an instance and a slot number: user ids, addresses and names.
+/* slot: computes user ids, addresses and names from an instance and a slot number.
  *
- * Nothing of it is ever stored: a restarted warden, a firewall rule and a sandbox agree because they compute it.
+ * None of it is stored: a restarted warden, a firewall rule and a sandbox agree because they compute the same
+ * values.
  *
  *	host uids of instance N	0x10000000 + N * 0x08000000, 0x08000000 of them: the user namespace Z has them all
  *	uids within Z		0: Z's root, 1 + k: owner of slot k's namespaces, (k + 1) * 65536: first of slot k's
@@ -16,7 +17,7 @@
 #include <sys/types.h>
 
 #define SLOT_INSTANCES 16
-/* of all instances: whoever has one at or above is of a sandbox, a zygote or a holder */
+/* Of all instances: a process with a uid at or above this belongs to a sandbox, a zygote or a holder. */
 #define SLOT_UID_FIRST 0x10000000u
 #define SLOT_MAX 2000
 #define SLOT_VOLUME_PLACES 40
@@ -27,15 +28,15 @@
 struct slot {
 	uint32_t instance, k;
 	uid_t z_base;                /* on the host: uid 0 of Z */
-	uid_t owner;                 /* in Z: the uid that the kernel's per-user limits count for this sandbox */
+	uid_t owner;                 /* in Z: the uid that the kernel charges this sandbox's per-user limits to */
 	uid_t first;                 /* in Z: uid 0 of the sandbox */
 	uid_t root;                  /* on the host: uid 0 of the sandbox */
 	uint32_t ip, gateway, names; /* host byte order */
-	uint8_t mac[6], host_mac[6]; /* of eth0 inside and of the host's end */
+	uint8_t mac[6], host_mac[6]; /* of eth0 inside, and of the host's end */
 	char veth[SLOT_NAME_SIZE];   /* name of the host's end */
 };
 
-/* On the host: uid 0 of a program that serves the files of a volume. Behind those of the last slot. */
+/* On the host: uid 0 of a program that serves the files of a volume. These follow the uids of the last slot. */
 uid_t slot_volume_root(uint32_t instance, uint32_t place);
 
 void slot_fill(uint32_t instance, uint32_t k, struct slot *ret);
