@@ -16,5 +16,5 @@ int caps_confine_zygote(struct err *e);
 /* From now on a change of uid drops no capability. For set-up processes only. */
 int caps_keep_across_uids(struct err *e);
 
-/* Sets the groups, then the gid, then the uid: real, effective and saved. The process stays as dumpable as before. */
+/* Sets the groups, then the gid, then the uid: real, effective and saved. The process stays dumpable. */
 int caps_become(uid_t uid, gid_t gid, struct err *e);

@@ -34,7 +34,8 @@ struct holder {
 /* Returns the holder of the template, and makes one if there is none. May be called in several processes at once. */
 int holder_get(const struct holder_config *cfg, const char *key, struct holder *ret, struct err *e);
 void holder_close(struct holder *h);
-void holder_end_strays(const struct holder_config *cfg); /* with no sandbox alive: kills holders without a record */
+void holder_end_strays(const struct holder_config *cfg); /* with no sandbox alive: kills all holders if no record
+							  * of one exists */
 void holder_end_all(const struct holder_config *cfg);
 
 /* The program atoll-holder, as an fd for execveat(). With an argument it exits with its last child instead of

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cpus: which processors a sandbox may run on, so that programs inside count as many as it has time of. */
+/* cpus: chooses the processors that a sandbox may run on, so that programs inside see as many as its CPU quota
+ * amounts to. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,11 +15,11 @@ struct cpus {
 	size_t n;
 };
 
-void cpus_allowed(struct cpus *ret); /* those that we may run on ourselves */
+void cpus_allowed(struct cpus *ret); /* those that this process may run on */
 
-/* As many of all as cpu_permille needs, whole ones; 0: all. Slots follow each other, so that sandboxes of one size are
- * spread evenly over the machine. */
+/* Chooses as many whole processors as cpu_permille needs; 0: all. Consecutive slots get consecutive processors, so
+ * that sandboxes of one size are spread evenly over the machine. */
 void cpus_choose(const struct cpus *all, uint32_t slot, uint32_t cpu_permille, struct cpus *ret);
 
-/* "0-3,8"; false: it does not fit. */
+/* "0-3,8"; false: does not fit. */
 bool cpus_text(const struct cpus *c, char *z, size_t size);

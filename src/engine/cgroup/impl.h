@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cgroup_impl: what the two back ends share: the table of their functions, settings, and readers of kernel files. */
+/* cgroup_impl: what the v1 and v2 backends share: their function tables, settings, and readers of kernel files. */
 #pragma once
 
 #include "engine/cgroup/cgroup.h"
 
 struct cgroup_backend {
-	/* makes or finds the parents */
+	/* Makes or finds the parent directories. */
 	int (*open)(struct cgroup_tree *t, const char *mountinfo, struct err *e);
 	int (*limit_all)(struct cgroup_tree *t, struct err *e);
 	int (*make)(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e);
@@ -16,7 +16,7 @@ struct cgroup_backend {
 	int (*seat)(struct cgroup_tree *t, const char *id, struct cgroup_seat *ret, struct err *e);
 	int (*freeze)(struct cgroup_tree *t, const char *id, bool on, struct err *e);
 	bool (*is_frozen)(struct cgroup_tree *t, const char *id);
-	/* parent directory where they are frozen, or -1 */
+	/* Parent directory by which sandboxes are frozen, or -1. */
 	int (*freezer)(struct cgroup_tree *t);
 	int (*after_kill)(struct cgroup_tree *t, const char *id);
 	int (*usage)(struct cgroup_tree *t, const char *id, struct cgroup_usage *ret, struct err *e);
@@ -38,17 +38,17 @@ struct cgroup_tree {
 	uint32_t pids_total, cpu_weight;
 	uint64_t disks[CGROUP_DISKS_MAX]; /* dev_t */
 	size_t n_disks;
-	int v1_fd[CGROUP_V1_MAX];      /* parent directory per hierarchy, -1: not there; order of v1_names */
+	int v1_fd[CGROUP_V1_MAX];      /* parent directory per hierarchy, in the order of v1_names; -1: absent */
 	int v1_root_fd[CGROUP_V1_MAX]; /* the directory that holds it */
 	int v2_fd, v2_root_fd;
-	bool v2_moves; /* processes are moved into them: cgroup_v2_births() said no */
+	bool v2_moves; /* processes are moved into cgroups, because cgroup_v2_births() returned false */
 };
 
 struct cgroup_setting {
 	const char *controller; /* v1: the hierarchy it is in */
 	const char *file;
 	char value[128];
-	bool optional; /* not every kernel has the file */
+	bool optional; /* some kernels do not have the file */
 };
 
 #define CGROUP_SETTINGS_MAX 8
@@ -56,28 +56,28 @@ struct cgroup_setting {
 size_t cgroup_v1_settings(const struct cgroup_limits *lim, struct cgroup_setting ret[CGROUP_SETTINGS_MAX]);
 size_t cgroup_v2_settings(const struct cgroup_limits *lim, struct cgroup_setting ret[CGROUP_SETTINGS_MAX]);
 
-/* Whether a process that we clone into a fresh cgroup below this one lives there. Tries it. */
+/* Tests whether a process cloned into a new cgroup below this one really is in it. */
 bool cgroup_v2_births(int parent_fd);
 
 uint32_t cgroup_v1_shares_all(uint32_t weight, long cpus);
 
-/* ... of io, for one disk; no limit is written out, too. */
+/* ... of I/O, for one disk; "no limit" is written too. */
 #define CGROUP_V1_IO 4
 void cgroup_v1_io(const struct cgroup_limits *lim, uint64_t dev, struct cgroup_setting ret[CGROUP_V1_IO]);
 void cgroup_v2_io(const struct cgroup_limits *lim, uint64_t dev, struct cgroup_setting *ret);
 
-/* Where a hierarchy is mounted, from the text of /proc/self/mountinfo: type "cgroup2" (controller NULL), or "cgroup"
- * with that controller. -ENOENT. */
+/* Finds the mount point of a hierarchy in the text of /proc/self/mountinfo: type "cgroup2" (controller NULL), or
+ * "cgroup" with that controller. -ENOENT. */
 int cgroup_find_mount(const char *mountinfo, const char *type, const char *controller, char *ret, size_t size);
 
 bool cgroup_has_word(const char *text, const char *word);           /* "cpu memory pids" has "memory" */
 int cgroup_field(const char *text, const char *key, uint64_t *ret); /* "key 123" on a line of its own; -ENOENT */
 int cgroup_number(int dirfd, const char *id, const char *file, uint64_t *ret);
 int cgroup_write(int dirfd, const char *id, const char *file, const char *value); /* id NULL: in dirfd itself */
-/* of memory.stat, where both have the same */
+/* The fields of memory.stat that v1 and v2 have in common. */
 void cgroup_memory_fields(const char *text, const char *prefix, struct cgroup_detail *ret);
 int cgroup_memory_sum(int dirfd, const char *first, const char *second, uint64_t *ret);
-/* one level of children, then itself; 0 when not there */
+/* Removes one level of children, then the directory itself; 0 if it does not exist. */
 int cgroup_rmdir_tree(int dirfd, const char *name);
 bool cgroup_says(int dirfd, const char *id, const char *file, const char *want);
 int cgroup_look_frozen(int dirfd, const char *id, const char *file, const char *want, struct err *e);

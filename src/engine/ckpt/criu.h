@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* criu: runs CRIU, in a root of its own.
+/* criu: runs CRIU, in a root directory of its own.
  *
- * CRIU is newer than what the host's release has and brings its own libraries, so it lives in the tools' root,
- * entered by pivot_root in a mount namespace of its own (a chroot confuses it). Its /proc is that of the host,
- * since it works on processes by their pids there; but for a restore it shows each process only what that may
- * trace: to one that is being restored, this is its own sandbox and nothing else. What CRIU works on is put below
- * its /tmp:
+ * CRIU is newer than the host's package and brings its own libraries. It therefore lives in the tools' root,
+ * entered by pivot_root in a mount namespace of its own (a chroot confuses it). It has the host's /proc, since it
+ * addresses processes by their host pids. During a restore that /proc shows each process only what the process may
+ * trace: for a process being restored, its own sandbox and nothing else. What CRIU works on is mounted below its
+ * /tmp:
  *
  *	/tmp/image	the directory of the image, always; restore: read-only
  *	/tmp/freezer	dump: the cgroup by which the sandbox is frozen
@@ -15,14 +15,14 @@
  *	/tmp/view	restore: the directory with its view of the machine
  *	/tmp/vol0 ...	restore: its volumes
  *
- * Restored processes open by path, with CRIU's code, what they had open. Others can change the volumes meanwhile, so no
- * symbolic link is followed there: the mounts of volumes are nosymfollow, and the library below opens each path without
- * following any.
+ * Restored processes reopen their files by path, with CRIU's code. Other sandboxes can change the volumes
+ * meanwhile, so no symbolic link may be followed there: the mounts of volumes are nosymfollow, and the library
+ * below opens each path without following any link.
  *
- * It must be started by a process without a system call filter: the kernel lets no other suspend one. It is root, but
- * for two moments in which a library that is loaded into it (criu_preload.c) gives it the uid that owns the sandbox's
- * user namespace: what CRIU makes is then counted for that uid and not for root, and the kernel grants such a one every
- * power over the namespace, even those that we do not have ourselves. */
+ * CRIU must be started by a process without a seccomp filter: the kernel does not let any other process suspend
+ * one. It runs as root, except at two points where a preloaded library (criu_preload.c) switches to the uid that
+ * owns the sandbox's user namespace. What CRIU creates there is charged to that uid and not to root, and the
+ * kernel grants that uid every capability over the namespace, even capabilities that we do not have ourselves. */
 #pragma once
 
 #include <stdbool.h>
@@ -39,7 +39,7 @@
 #define CRIU_INIT "/tmp/init"
 #define CRIU_VIEW "/tmp/view"
 #define CRIU_HOOK "/tmp/hook"
-#define CRIU_IDS "ids" /* in its /tmp */
+#define CRIU_IDS "ids" /* in CRIU's /tmp */
 #define CRIU_VOLUME "/tmp/vol%u"
 #define CRIU_ARGS_MAX 64
 
@@ -57,18 +57,19 @@ enum criu_mount {
 struct cgroup_seat;
 
 struct criu {
-	/* for those who are restored: CRIU does not know of cookies of cores, so they get its own */
+	/* Give restored processes a core scheduling cookie: CRIU does not know of cookies, so they inherit its
+	 * own. */
 	bool own_core;
-	const char *stage;        /* any directory; covered in CRIU's own mount namespace only */
-	int tools, dev, run, tmp; /* mounts: its root, its /dev, /run and /tmp */
-	int mounts[CRIU_MOUNTS];  /* cloned mounts; -1: not there */
-	int image;                /* the directory of the image, for us */
-	int inherit;              /* it has this, under the same number; -1: nothing */
-	const char *log;          /* a file name in its /tmp */
-	char ids[64];             /* restore: the file in the image that is covered by /tmp/ids; "": none */
+	const char *stage;        /* any directory; covered only in CRIU's own mount namespace */
+	int tools, dev, run, tmp; /* mounts: CRIU's root, and its /dev, /run and /tmp */
+	int mounts[CRIU_MOUNTS];  /* cloned mounts; -1: absent */
+	int image;                /* the checkpoint's directory, for our own use */
+	int inherit;              /* an fd that CRIU inherits under the same number; -1: none */
+	const char *log;          /* a file name in CRIU's /tmp */
+	char ids[64];             /* restore: the file of the checkpoint that /tmp/ids is mounted over; "": none */
 	uid_t owner;
-	bool restores;                  /* the library guards what it opens */
-	const struct cgroup_seat *seat; /* where it is born, or NULL: as we are */
+	bool restores;                  /* the preloaded library checks what CRIU opens */
+	const struct cgroup_seat *seat; /* the cgroups that CRIU starts in; NULL: ours */
 	const char *argv[CRIU_ARGS_MAX];
 	size_t n_args;
 	pid_t pid;
@@ -86,22 +87,22 @@ struct criu {
 	    .pid = -1, \
 	    .pidfd = -1 })
 
-/* Clones the mounts, so it must be called before the caller leaves the mount namespace that they are in. tools_dir: the
- * tools' root; run_dir: see criu_prepare(); image_dir: becomes criu's, -1: none. */
+/* Clones the mounts, so it must be called before the caller leaves the mount namespace that they are in.
+ * tools_dir: the tools' root; run_dir: see criu_prepare(); image_dir: criu takes ownership; -1: none. */
 int criu_open(struct criu *c, int tools_dir, int run_dir, int image_dir, bool read_only, struct err *e);
 void criu_arg(struct criu *c, const char *arg);
 int criu_spawn(struct criu *c, struct err *e);
-int criu_wait(struct criu *c, int timeout_ms, struct err *e); /* an error of its says what its log says */
+int criu_wait(struct criu *c, int timeout_ms, struct err *e); /* on failure, e holds the reason from CRIU's log */
 void criu_close(struct criu *c);
 
-/* Once, of a directory on a tmpfs that all runs share as their /run: CRIU keeps there what it found out about the
- * kernel, which takes it 50 ms. */
+/* Called once for a directory on a tmpfs that all runs share as their /run: CRIU caches its kernel feature checks
+ * there, which take 50 ms. */
 int criu_prepare(int run_dir, struct err *e);
 
-/* Has it find that out now, so that the first who is restored does not wait for it. */
+/* Fills that cache now, so that the first restore does not wait for it. */
 int criu_learn(int tools_dir, int run_dir, const char *stage, struct err *e);
 
-/* The reason in the text of a log: its first error that is not known to be harmless. */
+/* Extracts the reason from the text of a log: the first error that is not known to be harmless. */
 void criu_reason(const char *log, char *ret, size_t size);
 
 extern const char criu_preload[], criu_preload_end[];

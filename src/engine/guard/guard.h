@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* guard: a helper process that watches what the kernel counts for nobody.
+/* guard: a helper process that watches kernel memory that is charged to no cgroup.
  *
- * Memory in the queues of netlink and ping sockets and in unfinished UDP packets is on no cgroup's account: with enough
- * sockets a sandbox takes all memory of the host and its own limit never notices. The guard looks twice a second and
- * ends one that holds more than GUARD_MAX_BYTES that way. Nor are compiled filters (seccomp) and locks of files on
- * anybody's account: filters.c, locks.c. */
+ * Memory in the queues of netlink and ping sockets and in unfinished UDP packets is charged to no cgroup: with
+ * enough sockets a sandbox could take all memory of the host without reaching its own limit. The guard checks
+ * twice a second and kills a sandbox that holds more than GUARD_MAX_BYTES that way. Compiled seccomp filters and
+ * file locks are not charged either: filters.c, locks.c. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,40 +13,42 @@
 
 #include "base/err.h"
 
-#define GUARD_MAX_BYTES (16ull << 20) /* honest programs have some kilobytes */
+#define GUARD_MAX_BYTES (16ull << 20) /* well-behaved programs use a few kilobytes */
 
-/* that one must have more than its sandbox gives it, all its tasks together, to be ended for it */
+/* A sandbox is killed for its filters only if all its tasks together have more than this beyond those that atoll
+ * installs. */
 #define GUARD_FILTERS_MIN 512
 
-/* locks of parts of files that one sandbox may have: 3 MiB; honest programs have some dozens */
+/* Byte-range locks that one sandbox may hold: 3 MiB. Well-behaved programs hold a few dozen. */
 #define GUARD_LOCKS_MAX 16384
 
 struct cgroup_tree;
 struct helper;
 
-int guard_start(struct cgroup_tree *t, struct helper *ret, struct err *e); /* helper_stop() ends it */
-void guard_tick(struct cgroup_tree *t, struct helper *g);                  /* another one if it has died */
+int guard_start(struct cgroup_tree *t, struct helper *ret, struct err *e); /* helper_stop() stops it */
+void guard_tick(struct cgroup_tree *t, struct helper *g);                  /* starts another one if it has died */
 
-/* Which columns of a file in /proc/net count. */
+/* Selects the columns of a /proc/net file that count. */
 enum guard_table { GUARD_NETLINK, GUARD_PING, GUARD_UDP };
 
-/* Ends the sandbox with most filters of its own if the host's store of them is half full. */
+/* Kills the sandbox with the most filters of its own if the host's memory for them is half full. */
 void guard_filters(struct cgroup_tree *t);
-uint64_t guard_store_line(const char *line, size_t n); /* bytes of that store in one line of /proc/vmallocinfo */
-/* of one task, by the text of /proc/PID/status; -1: it does not say */
+uint64_t guard_store_line(const char *line, size_t n); /* bytes of that memory in one line of /proc/vmallocinfo */
+/* Filters of one task, from the text of /proc/PID/status; -1: the text does not contain the count. */
 int64_t guard_filters_of(const char *status);
 
-/* Ends sandboxes with more locks of files than that. Looks only now and then: the list is one of the whole host. */
+/* Kills sandboxes with more than GUARD_LOCKS_MAX file locks. Checks only now and then, because the list is of the
+ * whole host. */
 void guard_locks(struct cgroup_tree *t);
 
 struct guard_lock {
-	int pid;      /* -1: of an open file, whoever has it */
+	int pid;      /* -1: an open file description lock, which has no owner */
 	uint64_t dev; /* dev_t of the file system */
 };
 
-bool guard_lock_line(const char *line, struct guard_lock *ret); /* of /proc/locks; false: it is none */
-/* of mountinfo: of a file system that a sandbox alone has */
+bool guard_lock_line(const char *line, struct guard_lock *ret); /* parses a line of /proc/locks; false: not a lock */
+/* Parses a line of mountinfo: true for a file system that only this sandbox has. */
 bool guard_mount_line(const char *line, uint64_t *ret_dev);
 
-/* The bytes that one line tells of; 0 for the heading and for what is no such line. */
+/* Bytes that one line accounts for; 0 for the heading and for any other text. */
 uint64_t guard_line(enum guard_table table, const char *line, size_t n);

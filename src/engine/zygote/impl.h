@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* zygote_impl: what zygote.c and make.c share: the names of its socket and its one message with a sender. */
+/* zygote_impl: what zygote.c and make.c share: the names of the zygote's socket, and a receive that returns the
+ * sender's pid. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,16 +15,17 @@ struct zygote_config;
 
 #define ZYGOTE_NAME_SIZE 64
 #define ZYGOTE_SCRIPT "/opt/atoll/runtimes/python/zygote.py"
-#define ZYGOTE_CGROUP "_zygote-" /* and the first digits of the key */
+#define ZYGOTE_CGROUP "_zygote-" /* followed by the first digits of the key */
 
-/* Below RUN/zygotes: KEY is the record of its process, KEY-VERSION its socket, so that a daemon of another version
- * finds none. */
+/* Below RUN/zygotes, KEY is the record of the zygote's process and KEY-VERSION its socket, so that a daemon of
+ * another version does not find it. */
 void zygote_name(const struct zygote_config *cfg, const char *key, const char *suffix, char ret[ZYGOTE_NAME_SIZE]);
 
-/* By way of the directory's fd: its own path may be longer than such an address. */
+/* The address goes through the directory's fd, because the directory's own path may exceed sun_path. */
 socklen_t zygote_address(int dir_fd, const char *name, struct sockaddr_un *ret);
 
-/* What is there to read, and from whom: the kernel says so, in terms of our own pid namespace. -1: from nobody. */
+/* Receives a message and returns the sender's pid in our own pid namespace, as the kernel reports it. -1: no
+ * sender. */
 pid_t zygote_sender(int conn, char *ret, size_t size, ssize_t *ret_n);
 
 void zygote_cgroup(const char *key, char ret[ZYGOTE_NAME_SIZE]);
