@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/child: other programs, run to their end; and probes in a child. */
+/* cli/child: runs other programs and waits for them; runs probes in a forked child. */
 #include "cli/child.h"
 
 #include <fcntl.h>
@@ -33,7 +33,7 @@ static int spawn(const char *const *argv, const posix_spawn_file_actions_t *fa, 
 	sigset_t set;
 
 	(void)posix_spawnattr_init(&attr);
-	/* What we ignore while it runs must not be ignored by it. */
+	/* The child must not inherit that we ignore these signals while it runs. */
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGINT);
 	(void)sigaddset(&set, SIGQUIT);
@@ -44,7 +44,7 @@ static int spawn(const char *const *argv, const posix_spawn_file_actions_t *fa, 
 	return no == 0 ? 0 : err_set(e, no, "run '%s': %s", argv[0], strerrordesc_np(no));
 }
 
-static volatile sig_atomic_t running; /* the child that signals are passed on to */
+static volatile sig_atomic_t running; /* pid of the child that signals are forwarded to */
 
 static void pass_on(int sig)
 {
@@ -52,7 +52,8 @@ static void pass_on(int sig)
 		(void)kill((pid_t)running, sig);
 }
 
-/* A terminal's Ctrl-C reaches the child by itself; what is sent to us alone has to be passed on. */
+/* Ctrl-C on a terminal reaches the child, too, so it is ignored here. A signal sent only to this process is
+ * forwarded. */
 static const struct {
 	int sig;
 	void (*handler)(int);
@@ -134,7 +135,7 @@ int child_probe(int (*fn)(void *arg), void *arg)
 	if (pid < 0)
 		return -errno;
 	if (pid == 0) {
-		(void)alarm(10); /* a probe that hangs is a probe that failed */
+		(void)alarm(10); /* a probe that hangs counts as failed */
 		_exit(-fn(arg) & 0xff);
 	}
 	if (wait_for(pid, &status) < 0 || status > 128)

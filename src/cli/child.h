@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/child: other programs, run to their end; and probes, run in a child so that they can do no harm. */
+/* cli/child: runs other programs and waits for them; runs probes in a forked child so that they cannot affect this
+ * process. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,16 +8,16 @@
 
 #include "base/err.h"
 
-/* Runs argv[0] (looked up in PATH) with our own streams, or with standard output sent to /dev/null. *ret_status: as a
- * shell tells it, 128 + n for a signal. While it runs, Ctrl-C, SIGTERM and SIGHUP are its business: we wait for it to
- * clean up. */
+/* Runs argv[0] (looked up in PATH) with our standard streams; with quiet, standard output goes to /dev/null.
+ * *ret_status is set as a shell reports it: 128 + n if signal n killed the child. While it runs, SIGINT and SIGQUIT
+ * are ignored here, and SIGTERM and SIGHUP are forwarded to it: we wait until it has cleaned up. */
 int cli_child_run(const char *const *argv, bool quiet, int *ret_status, struct err *e);
 
-/* Runs it without input and keeps what it prints, cut at size - 1 bytes; its error output is dropped. */
+/* Runs argv[0] without input and stores its output, truncated to size - 1 bytes. Its standard error is discarded. */
 int child_output(const char *const *argv, char *out, size_t size, int *ret_status, struct err *e);
 
-/* Calls fn(arg) in a forked child, which exits with the errno value that fn returns negated (0: all well). Returns that
- * value negated, or -EIO if the child was killed. */
+/* Calls fn(arg) in a forked child. fn returns 0 or a negative errno value, which becomes the child's exit status.
+ * Returns what fn returned, or -EIO if the child was killed. */
 int child_probe(int (*fn)(void *arg), void *arg);
 
-bool child_has_program(const char *name); /* in PATH, or in the sbin directories */
+bool child_has_program(const char *name); /* looks in PATH and in the sbin directories */

@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli: what the verbs of the program share: how it speaks, and the table of verbs.
+/* cli: what the verbs share: messages, and the table of verbs.
  *
- * A verb gets its arguments without "atoll VERB" and returns the exit status: 0, EXIT_USAGE for a wrong call,
- * EXIT_FAILURE for everything else that goes wrong, or the status of the program it ran. */
+ * A verb gets its arguments without "atoll VERB" and returns the exit status: 0, EXIT_USAGE for a usage error,
+ * EXIT_FAILURE for any other error, or the status of the program it ran. */
 #pragma once
 
 #include <stdbool.h>
 
 #define EXIT_USAGE 2
 
-enum operand { /* what shells complete */
+enum operand { /* what the shells complete operands with */
 	OPERAND_NONE,
-	OPERAND_ID,   /* the first is a sandbox */
-	OPERAND_IDS,  /* all are sandboxes */
-	OPERAND_FILE, /* the first is a file */
-	OPERAND_COPY, /* files, or sandboxes with a colon */
+	OPERAND_ID,   /* the first operand is a sandbox */
+	OPERAND_IDS,  /* all operands are sandboxes */
+	OPERAND_FILE, /* the first operand is a file */
+	OPERAND_COPY, /* files, or sandboxes followed by a colon */
 	OPERAND_LEVEL,
-	OPERAND_KEY,    /* the first is an API key's name */
-	OPERAND_TEAM,   /* the first is a team's name */
-	OPERAND_VOLUME, /* the first is a volume's name */
+	OPERAND_KEY,    /* the first operand is an API key's name */
+	OPERAND_TEAM,   /* the first operand is a team's name */
+	OPERAND_VOLUME, /* the first operand is a volume's name */
 };
 
 struct verb {
 	const char *name;
-	const char *summary;  /* one line of `atoll --help` */
-	const char *synopsis; /* behind "usage: atoll NAME" */
-	const char *help;     /* what `atoll NAME --help` adds */
+	const char *summary;  /* its line in `atoll --help` */
+	const char *synopsis; /* printed after "usage: atoll NAME" */
+	const char *help;     /* printed by `atoll NAME --help` after the synopsis */
 	int (*run)(const struct verb *v, int argc, char **argv);
 	enum operand operand;
-	const struct verb *const *subs; /* of a verb that has verbs of its own, NULL-terminated; run is verb_group() */
+	const struct verb *const *subs; /* subcommands, NULL-terminated; run is verb_group() */
 };
 
 extern const struct verb verb_audit, verb_notebook, verb_backup, verb_complete, verb_cp, verb_create, verb_doctor,
@@ -38,14 +38,14 @@ extern const struct verb verb_audit, verb_notebook, verb_backup, verb_complete, 
     verb_snapshot;
 
 extern const struct verb verb_capacity, verb_selftest, verb_webhook;
-extern const struct verb verb_mcp, verb_policy, verb_say, verb_session; /* of the agent layer */
+extern const struct verb verb_mcp, verb_policy, verb_say, verb_session; /* agent layer */
 
-extern const struct verb *const verbs[]; /* as --help lists them; NULL-terminated */
+extern const struct verb *const verbs[]; /* in the order of --help; NULL-terminated */
 
 int verb_group(const struct verb *v, int argc, char **argv);
-const struct verb *verb_find(const struct verb *const *v, const char *name); /* by its last word; NULL */
+const struct verb *verb_find(const struct verb *const *v, const char *name); /* by the last word of its name; or NULL */
 
-/* "atoll: ..." on stderr. */
+/* Prints "atoll: ..." on stderr. */
 void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-int fail(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* says it, returns EXIT_FAILURE */
+int fail(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* say(), then returns EXIT_FAILURE */
 int usage_error(const struct verb *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll __complete: what the completion scripts of the shells ask. Options are read from the help texts, so that there
- * is one place that knows them. */
+/* atoll __complete: called by the completion scripts of the shells. Options are parsed from the help texts, so that
+ * they are defined in one place only. */
 #include "cli/complete.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "cli/settings.h"
 
 #define OUT_MAX (4u * 1024 * 1024)
-#define PATIENCE_MS 3000 /* a shell waits for us */
+#define PATIENCE_MS 3000 /* the user is waiting at the prompt */
 
 static void candidate(struct buf *out, struct str text, const char *cur, struct str about)
 {
@@ -54,7 +54,7 @@ static bool read_option(struct str line, struct option *ret)
 	if (!str_starts(line, "--"))
 		return false;
 	ret->name = str_cut(&line, ' ');
-	if (ret->name.n < 3 || ret->name.p[2] < 'a' || ret->name.p[2] > 'z') /* "--SETTING VALUE": many, not one */
+	if (ret->name.n < 3 || ret->name.p[2] < 'a' || ret->name.p[2] > 'z') /* "--SETTING VALUE" is a pattern */
 		return false;
 	if (!line.p)
 		return true;
@@ -65,7 +65,7 @@ static bool read_option(struct str line, struct option *ret)
 	return true;
 }
 
-/* Those of SETTINGS_HELP, which is prose. */
+/* Options in SETTINGS_HELP, which is prose and cannot be parsed. */
 static const char *const server_options[] = { "--api-url", "--api-key", "--sandbox-url", "--state", "--mock", NULL };
 
 static void put_options(struct buf *out, const struct verb *v, const char *cur)
@@ -151,8 +151,8 @@ static enum complete_more put_operand(struct buf *out, const struct verb *v, siz
 	return MORE_NONE;
 }
 
-/* The verb that the words name, its own verbs included; *at: where its arguments start. NULL: not named yet, and *list
- * has what may stand there (NULL if nothing). */
+/* Finds the verb or subcommand that the words name; *at is the index of its first argument. If the name is not
+ * complete yet, returns NULL and sets *list to the verbs that may follow (NULL if none). */
 static const struct verb *named_verb(char *const *words, size_t n, size_t *at, const struct verb *const **list)
 {
 	*list = verbs;
@@ -276,7 +276,7 @@ static void put_volumes(struct atoll *a, const char *cur, struct buf *out)
 	atoll_volumes_free(l);
 }
 
-/* The value of an option among the words, as "--x V" or "--x=V". */
+/* Returns the value of an option in words, given as "--x V" or "--x=V". */
 static const char *value_of(char *const *words, size_t n, const char *option)
 {
 	size_t len = strlen(option);
@@ -290,7 +290,7 @@ static const char *value_of(char *const *words, size_t n, const char *option)
 	return NULL;
 }
 
-/* Never says anything: the line that is being typed would be torn. */
+/* Prints no errors: they would disrupt the command line that is being typed. */
 static void ask_server(enum complete_more more, char *const *words, size_t n, struct buf *out)
 {
 	const struct settings_opts conn = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll env: the variables that point an E2B SDK at the server, for each way to reach it. */
+/* atoll env: prints the environment variables that point an E2B SDK at the server, for each way to connect. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,8 @@ enum way { WAY_URL, WAY_TLS, WAY_DEBUG, WAYS };
 
 static const char *const way_name[WAYS] = { [WAY_URL] = "url", [WAY_TLS] = "tls", [WAY_DEBUG] = "debug" };
 
-/* What a client takes from one way must not be left over from another. */
+/* Variables that are unset if the chosen way does not set them: a value left over from another way would mislead
+ * clients. */
 static const char *const all_vars[] = { "E2B_API_URL", "E2B_SANDBOX_URL", "E2B_VOLUME_API_URL", "E2B_DOMAIN",
 	"E2B_DEBUG" };
 
@@ -44,7 +45,7 @@ static void add(struct vars *vs, const char *name, const char *dir, const char *
 	vs->v[vs->n++] = (struct var) { name, dir ? str_fmt("%s/%s", dir, value) : strdup(value) };
 }
 
-/* Below what the server's sandboxes have their names, and whom clients have to trust for that. */
+/* Adds the domain of the sandboxes' host names and the CA certificates that clients need to verify them. */
 static int add_tls(struct vars *vs, const char *state, struct err *e)
 {
 	autofree char *dir = str_fmt("%s/tls", state);
@@ -57,7 +58,7 @@ static int add_tls(struct vars *vs, const char *state, struct err *e)
 	if (!domain || settings_read_line(state, "tls-url", &url) < 0)
 		return err_set(e, ENOENT, "the server at '%s' has no TLS: start it with --tls-listen ADDRESS:PORT",
 		    state);
-	/* Without it the certificate is the operator's own, and clients know who signed it. */
+	/* Without this file, the operator provides the certificate, and clients already trust its issuer. */
 	if (settings_read_line(dir, "public", &certs) < 0)
 		return 0;
 	add(vs, "NODE_EXTRA_CA_CERTS", certs, "ca.pem");
@@ -68,8 +69,8 @@ static int add_tls(struct vars *vs, const char *state, struct err *e)
 	return 0;
 }
 
-/* One URL for clients that know of it, and host names for the others and for getHost(). Those are all that is wrong
- * without TLS. */
+/* Adds one URL for clients that support E2B_SANDBOX_URL, and the domain for other clients and for getHost(). Without
+ * TLS, only those host names do not work. */
 static int add_url(struct vars *vs, const char *state, const struct settings *s)
 {
 	struct err none = ERR_INIT;
@@ -81,7 +82,7 @@ static int add_url(struct vars *vs, const char *state, const struct settings *s)
 	return 0;
 }
 
-/* On stderr: what is on stdout goes to a shell. */
+/* Warns on stderr, because a shell evaluates stdout. */
 static void warn_of_names(const struct vars *vs)
 {
 	for (size_t i = 0; i < vs->n; i++) {
@@ -113,7 +114,7 @@ static int collect(struct vars *vs, enum way w, const char *state, const struct 
 	return add_url(vs, state, s);
 }
 
-/* For a shell's eval: within single quotes only a single quote is special. */
+/* Prints an assignment for a shell's eval. Within single quotes, only the single quote is special. */
 static void print_export(const char *name, const char *value)
 {
 	(void)printf("export %s='", name);
@@ -155,7 +156,7 @@ static int print_way(enum way w, const char *state, const struct settings *s)
 	return 0;
 }
 
-/* All ways, null for those that this server does not offer. */
+/* Prints the variables of each way; null for ways that this server does not offer. */
 static int print_json(const char *state, const struct settings *s)
 {
 	json_t *all = json_object();
@@ -179,7 +180,8 @@ static int print_json(const char *state, const struct settings *s)
 	return 0;
 }
 
-/* Programs get the key that is not an admin key. A server that was not restarted since an upgrade has none yet. */
+/* Replaces the admin key by the key for SDKs, which has no admin rights. A server not restarted since an upgrade has
+ * none yet. */
 static int use_sdk_key(const char *state, struct settings *s, struct err *e)
 {
 	char *key = NULL;

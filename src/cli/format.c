@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/format: sizes, durations and foreign text for people. */
+/* cli/format: formats sizes, durations and untrusted text for display. */
 #include "cli/format.h"
 
 #include <errno.h>
@@ -15,7 +15,8 @@ static const struct {
 
 #define N_UNITS (sizeof(units) / sizeof(*units))
 
-/* A number and its unit; moves *s behind it. *unit: the first that may come now, then the next. */
+/* Parses a number and its unit and advances *s. *unit is the first unit that is allowed here; it is advanced past the
+ * one that was found. */
 static int take_part(struct str *s, uint64_t max_s, size_t *unit, uint64_t *ret)
 {
 	struct str digits = *s;
@@ -127,7 +128,7 @@ void put_clean(struct buf *out, const char *z)
 
 		if (c < 0x20 || c == 0x7f) {
 			buf_ch(out, '?');
-		} else if (c == 0xc2 && next >= 0x80 && next <= 0x9f) { /* the second set of control characters */
+		} else if (c == 0xc2 && next >= 0x80 && next <= 0x9f) { /* C1 control characters */
 			buf_ch(out, '?');
 			z++;
 		} else {

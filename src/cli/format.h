@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/format: sizes, durations and foreign text for people. No I/O but the clock. */
+/* cli/format: formats sizes, durations and untrusted text for display. No I/O except reading the clock. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,20 +10,21 @@
 
 #define FORMAT_SIZE 24
 
-/* "90", "90s", "15m", "1h30m", "2d": the whole string, units at most once and from large to small. 0, -EINVAL, or
- * -ERANGE above max_s. */
+/* Parses "90", "90s", "15m", "1h30m" or "2d". The whole string must match; each unit occurs at most once, larger ones
+ * first. Returns 0, -EINVAL, or -ERANGE above max_s. */
 int duration_parse(struct str s, uint64_t max_s, uint64_t *ret_s);
 void duration_format(uint64_t s, char out[FORMAT_SIZE]); /* "42s", "4m10s", "3h5m", "2d4h" */
 void size_format(uint64_t bytes, char out[FORMAT_SIZE]); /* "0", "812", "1.5K", "37M", "1.2G" */
 
-/* Seconds from then to now, or with `until` from now to then; 0 if that is not yet, -1 if the time cannot be read. */
+/* Returns the seconds from the given time to now, or, with `until`, from now to the given time. Returns 0 if the span
+ * would be negative, -1 if the time cannot be parsed. */
 int64_t span_s(const char *rfc3339, uint64_t now_ms, bool until);
 void span_format(const char *rfc3339, uint64_t now_ms, bool until,
-    char out[FORMAT_SIZE]); /* "-" if it cannot be read */
+    char out[FORMAT_SIZE]); /* "-" if it cannot be parsed */
 
-/* What time it is; $ATOLL_NOW_MS if that is set, for tests. */
+/* Returns the current time, or $ATOLL_NOW_MS if it is set (for tests). */
 uint64_t now_ms(void);
 
-/* Text of users or of a sandbox on a terminal: control characters become '?'. */
+/* Appends untrusted text for display on a terminal, with control characters replaced by '?'. */
 void put_clean(struct buf *out, const char *z);
 void print_clean(const char *z);

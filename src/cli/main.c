@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll: sandboxes from the command line, and the start of the server. A file per verb. */
+/* atoll: the command line for sandboxes, and the program that starts the server. Each verb has its own file. */
 #include <errno.h>
 #include <locale.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	int rc = v->run(v, argc - 2, argv + 2);
-	/* A full disk or a closed pipe must not look like success. */
+	/* A write error, such as a full disk or a closed pipe, must not look like success. */
 	if (fflush(stdout) != 0 && rc == 0)
 		rc = fail("write the output: %s", strerrordesc_np(errno));
 	return rc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/opts: options of a verb. */
+/* cli/opts: parses the options of a verb. */
 #include "cli/opts.h"
 
 #include <stdint.h>
@@ -87,7 +87,7 @@ static const struct opt *find(const struct opt *v, size_t n, struct str name, ch
 	return NULL;
 }
 
-/* One argument that starts with a dash. Returns how many of argv were used, 0 for help, or -EINVAL. */
+/* Parses an argument that starts with a dash. Returns the number of arguments used, 0 for help, or -EINVAL. */
 static int take_option(const struct opt *v, size_t n, int argc, char **argv, struct err *e)
 {
 	struct str rest = str_of(argv[0]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/opts: options of a verb: --name VALUE, --name=VALUE, -x VALUE, flags, and `--`. No I/O. */
+/* cli/opts: parses the options of a verb: --name VALUE, --name=VALUE, -x VALUE, flags, and `--`. No I/O. */
 #pragma once
 
 #include <limits.h>
@@ -15,8 +15,8 @@ enum opt_kind {
 	OPT_SECONDS,  /* unsigned, at least 1 */
 	OPT_DURATION, /* unsigned; seconds, or 90s, 15m, 1h30m, 2d */
 	OPT_NUMBER,   /* int64_t, 0 or more */
-	OPT_LIMIT,    /* int64_t, 0 or more, or "default": ATOLL_DEFAULT */
-	OPT_PAIR,     /* struct pairs; NAME=VALUE, may be given again */
+	OPT_LIMIT,    /* int64_t, 0 or more; "default" sets ATOLL_DEFAULT */
+	OPT_PAIR,     /* struct pairs; NAME=VALUE, may be repeated */
 };
 
 struct opt {
@@ -37,6 +37,6 @@ void pairs_done(struct pairs *p);
 #define OPTS_MIXED INT_MAX /* options may follow operands */
 #define OPTS_HELP 1        /* --help or -h was given */
 
-/* Moves the operands to the front of argv. After `end_after` operands no more options are looked for: what follows is
- * another program's. 0, OPTS_HELP, or -EINVAL with a text. */
+/* Parses argv and moves the operands to its front. Options are not recognized after `end_after` operands, because
+ * what follows belongs to another program. Returns 0, OPTS_HELP, or -EINVAL with a message in e. */
 int opts_parse(const struct opt *v, size_t n, int end_after, int argc, char **argv, int *ret_operands, struct err *e);

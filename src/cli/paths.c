@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/paths: where the other programs and the templates are, and the directories of an instance. */
+/* cli/paths: locates the other programs, the templates and the directories of an instance. */
 #include "cli/paths.h"
 
 #include <limits.h>
@@ -14,7 +14,7 @@
 #include "cli/settings.h"
 
 static const struct {
-	const char *name, *folder; /* folder: of its sources */
+	const char *name, *folder; /* folder: where its sources are */
 } programs[N_PROGRAMS] = {
 	[PROGRAM_ATOLLD] = { "atolld", "warden" },
 	[PROGRAM_FRONT] = { "atoll-front", "front" },
@@ -84,7 +84,7 @@ int paths_check(const struct paths *p, struct err *e)
 	return check_runs(p->build_script, e);
 }
 
-/* A build tree says in a file beside the program where its sources are. */
+/* In a build tree, a file beside this program contains the path of the sources. */
 static int find_sources(const char *dir, char ret[PATH_MAX], struct err *e)
 {
 	autofree char *path = str_fmt("%s/source-dir", dir);
@@ -105,7 +105,7 @@ static int find_templates(struct paths *p, const char *dir, bool built, struct e
 	char sources[PATH_MAX];
 
 	if (given && *given) {
-		autofree char *path = path_absolute(given); /* a build runs in another directory */
+		autofree char *path = path_absolute(given); /* the build runs in another directory */
 
 		return path ? set(&p->build_script, path, "build", e)
 			    : err_set(e, ENOENT, "find '%s' in ATOLL_TEMPLATES", given);
@@ -124,7 +124,7 @@ int paths_find(struct paths *ret, struct err *e)
 
 	if (own_dir(dir, e) < 0)
 		return -e->no;
-	/* Only a build tree has the folder of the warden's sources beside ours. */
+	/* Only a build tree has the warden's directory beside ours. */
 	mark = str_fmt("%s/../warden", dir);
 	bool built = mark && access(mark, F_OK) == 0;
 	if (find_programs(&p, dir, built, e) < 0 || find_templates(&p, dir, built, e) < 0)
@@ -160,7 +160,7 @@ char *path_absolute(const char *path)
 char *path_run_dir(const char *state)
 {
 	struct str s = str_of(state);
-	uint32_t hash = 2166136261u; /* FNV-1a: a name, not a secret */
+	uint32_t hash = 2166136261u; /* FNV-1a; not a secret, only a unique name */
 
 	while (s.n > 1 && s.p[s.n - 1] == '/')
 		s.n--;

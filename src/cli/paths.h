@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/paths: where the other programs and the templates are, and the directories of an instance. */
+/* cli/paths: locates the other programs, the templates and the directories of an instance. */
 #pragma once
 
 #include "base/err.h"
@@ -17,26 +17,26 @@ enum program {
 };
 
 struct paths {
-	char *program[N_PROGRAMS]; /* that a server needs beside this one */
+	char *program[N_PROGRAMS]; /* the other programs that a server runs */
 	char *build_script;        /* templates/build */
 };
 
-/* Next to this program: in the build tree each in the folder of its sources, installed in libexec/atoll.
- * ATOLL_TEMPLATES names another directory of templates. */
+/* Locates the programs relative to this one: in a build tree each in the directory of its sources, in an installation
+ * in libexec/atoll. The variable ATOLL_TEMPLATES overrides the directory of templates. */
 int paths_find(struct paths *ret, struct err *e);
 void paths_done(struct paths *p);
 #define autopaths __attribute__((cleanup(paths_done)))
 
-int paths_check(const struct paths *p, struct err *e); /* are they all there? */
+int paths_check(const struct paths *p, struct err *e); /* checks that all of them exist */
 const char *program_name(enum program which);          /* "atoll-front" */
 
-/* Where the programs of `atoll selftest` are; malloc. */
+/* Locates the directory of the programs of `atoll selftest`. The caller frees *ret. */
 int path_find_suite(char **ret, struct err *e);
 
-/* Absolute form of a path, without looking at the file system; malloc, NULL when out of memory or without a
- * directory. */
+/* Returns the absolute form of a path without accessing the file. The caller frees it. Returns NULL if memory runs
+ * out or the working directory is unknown. */
 char *path_absolute(const char *path);
 
-/* The run directory that goes with a state directory: /run/atoll/main for the usual one, else a name of its own per
- * state directory, so that two instances do not meet. state must be absolute. */
+/* Returns the run directory for a state directory, which must be absolute: /run/atoll/main for the default one,
+ * otherwise a name unique to the state directory, so that two instances do not collide. The caller frees it. */
 char *path_run_dir(const char *state);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/progress: bars and lines. */
+/* cli/progress: prints progress bars and log lines. */
 #include "cli/progress.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@ void progress_begin(struct progress *p, bool plain)
 	terminal_size(2, &p->cols, &rows);
 }
 
-/* Text of a sandbox must not steer the terminal. */
+/* Copies text from a sandbox and replaces control characters, which could control the terminal, by spaces. */
 static void clean(char *to, size_t size, const char *from, size_t n)
 {
 	size_t k = 0;
@@ -79,7 +79,7 @@ static void finish_step(struct progress *p)
 	p->label[0] = p->last[0] = '\0';
 }
 
-/* "[builder 3/8] RUN ls", "CACHED [builder 3/8] RUN ls". */
+/* Matches "[builder 3/8] RUN ls" and "CACHED [builder 3/8] RUN ls". */
 static bool is_step(const char *text, unsigned *at, unsigned *total, const char **what)
 {
 	int n = 0;
@@ -90,8 +90,8 @@ static bool is_step(const char *text, unsigned *at, unsigned *total, const char 
 	return true;
 }
 
-/* "[base] layer 2 of 5: downloading 3.0 of 20.5 MB". They are fetched side by side, so that each is shown when
- * something is said of it. */
+/* Matches "[base] layer 2 of 5: downloading 3.0 of 20.5 MB". Layers are downloaded in parallel, so the bar shows the
+ * layer of the most recent message. */
 static bool show_layer(struct progress *p, const char *text)
 {
 	unsigned at, layers;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/settings: which server to talk to, and with which key. */
+/* cli/settings: chooses the server and the API key. */
 #include "cli/settings.h"
 
 #include <fcntl.h>
@@ -40,8 +40,8 @@ void settings_done(struct settings *s)
 	*s = SETTINGS_NONE;
 }
 
-/* An option, else a variable that is set and not empty, else NULL. The variable does not count against a state
- * directory that was asked for. */
+/* Returns the option, else the variable if it is set and not empty, else NULL. If a state directory was given as an
+ * option, the variable is ignored. */
 static const char *pick(const char *option, const char *variable, bool state_given)
 {
 	const char *z = state_given ? NULL : getenv(variable);

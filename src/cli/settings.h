@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/settings: which server to talk to, and with which key.
+/* cli/settings: chooses the server and the API key.
  *
- * Options come first, then the E2B_* variables, then what a server on this machine left in its state directory (which
- * only root can read). A state directory that is given as an option beats the variables. */
+ * Options have precedence, then the E2B_* variables, then the files that a server on this machine wrote to its state
+ * directory (readable by root only). A state directory given as an option has precedence over the variables. */
 #pragma once
 
 #include <limits.h>
@@ -18,7 +18,7 @@ struct settings_opts {
 	bool mock;
 };
 
-/* Entries for a verb's table. */
+/* Entries for a verb's option table. */
 #define SETTINGS_OPTS(s) \
 	{ "api-url", 0, OPT_STR, &(s)->api_url }, { "sandbox-url", 0, OPT_STR, &(s)->sandbox_url }, \
 	    { "api-key", 0, OPT_STR, &(s)->api_key }, { "state", 0, OPT_STR, &(s)->state_dir }, \
@@ -35,8 +35,8 @@ struct settings_opts {
 	"emulation that lasts as long as the command.\n"
 
 struct settings {
-	char *api_url;     /* NULL: by the domain */
-	char *sandbox_url; /* NULL: by the domain */
+	char *api_url;     /* NULL: derived from the domain */
+	char *sandbox_url; /* NULL: derived from the domain */
 	char *api_key, *domain;
 };
 
@@ -46,19 +46,19 @@ int settings_load(const struct settings_opts *o, struct settings *ret, struct er
 void settings_done(struct settings *s);
 #define autosettings __attribute__((cleanup(settings_done)))
 
-/* One line of a small file, without its end; malloc. */
+/* Reads a small file of one line, without the newline. The caller frees *ret. */
 int settings_read_line(const char *dir, const char *name, char **ret);
 
 struct atoll;
 struct verb;
-/* says what is wrong; 0 or EXIT_FAILURE */
+/* Prints a message on failure. Returns 0 or EXIT_FAILURE. */
 int settings_connect(const struct settings_opts *o, struct atoll **ret);
 
-/* Parses; on --help prints it. -1: go on, else the exit status. */
+/* Parses the options and handles --help. Returns -1 to continue, else the exit status. */
 int verb_parse(const struct verb *v, const struct opt *opts, size_t n, int end_after, int argc, char **argv,
     int *ret_operands);
 
-/* How many operands a verb wants, and what it says when there are fewer. */
+/* The number of operands of a verb, and the message if there are fewer. */
 struct operands {
 	int min, max;
 	const char *missing;
@@ -69,16 +69,17 @@ struct operands {
 #define OPERANDS_ANY ((struct operands) { 0, INT_MAX, NULL })
 #define OPERANDS_SOME(missing) ((struct operands) { 1, INT_MAX, missing })
 
-/* Parses and counts the operands, which are at the start of argv then. -1: go on, else the exit status. */
+/* Parses the options and counts the operands, which are moved to the front of argv. Returns -1 to continue, else the
+ * exit status. */
 int verb_operands(const struct verb *v, const struct opt *opts, size_t n, struct operands want, int argc, char **argv,
     int *ret_operands);
 
-/* And connects, for verbs that have nothing else to check before. -1: go on with *ret. */
+/* Does the same and connects, for verbs that have nothing else to check first. Returns -1 to continue with *ret. */
 int verb_connect(const struct verb *v, const struct opt *opts, size_t n, const struct settings_opts *conn,
     struct operands want, int argc, char **argv, int *ret_operands, struct atoll **ret);
 
-/* The same for verbs without options of their own but --json. json NULL: nor that; ret_operands NULL: want says how
- * many. */
+/* Does the same for verbs whose only option is --json. If json is NULL, there is no --json either. If ret_operands is
+ * NULL, the number of operands is fixed by want. */
 int verb_plain(const struct verb *v, struct operands want, int argc, char **argv, bool *json, int *ret_operands,
     struct atoll **ret);
 

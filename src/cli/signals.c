@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/signals: signals that wait until somebody asks. */
+/* cli/signals: signals are blocked and read from a signalfd when the program checks for them. */
 #include "cli/signals.h"
 
 #include <errno.h>
@@ -12,12 +12,12 @@
 #include "base/clock.h"
 #include "cli/cli.h"
 
-#define WAIT_FOR_CALL_MS 5000 /* a call under way may finish for so long after an interrupt */
+#define WAIT_FOR_CALL_MS 5000 /* how long a call may go on after a signal */
 
-static struct { /* signals are the process's, so there is one of this */
+static struct { /* one per process, like signals */
 	int fd;
-	int first;      /* the one to die of */
-	unsigned count; /* how many have come */
+	int first;      /* the signal that signals_leave() raises */
+	unsigned count; /* signals received */
 	bool resized;
 	uint64_t since_ms;
 	sigset_t set;

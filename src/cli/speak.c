@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/speak: messages of the program, a line each. */
+/* cli/speak: prints the program's messages, one line each. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 static void say_v(const char *fmt, va_list ap)
 {
-	/* One write, so that lines of several programs on one terminal do not mix. */
+	/* One write() per line, so that lines of several programs on one terminal do not mix. */
 	char line[1024];
 
 	(void)vsnprintf(line, sizeof(line), fmt, ap);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/table: rows of text whose columns are as wide as what is in them. */
+/* cli/table: rows of text in columns as wide as their content. */
 #include "cli/table.h"
 
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 #define CELL_MAX 4096
 #define TABLE_MAX (64u * 1024 * 1024)
-#define GAP 2 /* blanks between columns */
+#define GAP 2 /* spaces between columns */
 
 void table_done(struct table *t)
 {
@@ -59,7 +59,7 @@ size_t text_width(const char *z)
 	return n;
 }
 
-/* The widest cell of a column, title included. */
+/* Returns the width of the widest cell of a column, including its title. */
 static size_t column_width(const struct table *t, size_t c)
 {
 	size_t widest = text_width(t->columns[c].title);
@@ -72,7 +72,7 @@ static size_t column_width(const struct table *t, size_t c)
 	return widest;
 }
 
-/* At most `room` characters of z. */
+/* Appends at most `room` characters of z. */
 static void put_cut(struct buf *out, const char *z, size_t room)
 {
 	size_t n = 0;
@@ -91,7 +91,7 @@ static void put_blanks(struct buf *out, size_t n)
 		buf_ch(out, ' ');
 }
 
-/* One line; row: NULL for the titles. */
+/* Appends one line; row is NULL for the titles. */
 static void put_line(const struct table *t, const size_t *widths, char *const *row, struct buf *out, size_t width)
 {
 	size_t used = 0, room = width ? width : SIZE_MAX;

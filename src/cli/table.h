@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/table: rows of text whose columns are as wide as what is in them. No I/O. */
+/* cli/table: rows of text in columns as wide as their content. No I/O. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@ struct column {
 	bool right; /* numbers */
 };
 
-struct table { /* cells are owned, and cleaned of control characters */
+struct table { /* owns its cells, which contain no control characters */
 	const struct column *columns;
 	size_t n_columns;
 	char **cells;
@@ -25,14 +25,14 @@ struct table { /* cells are owned, and cleaned of control characters */
 void table_done(struct table *t);
 #define autotable __attribute__((cleanup(table_done)))
 
-void table_add(struct table *t, const char *cell); /* the next cell, row by row; NULL: "-" */
+void table_add(struct table *t, const char *cell); /* adds a cell, row by row; NULL is shown as "-" */
 void table_addf(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Rows from `first`, `count` of them at most, under the titles. width: columns of the screen to cut at, 0: none. Each
- * line ends with `eol`. */
+/* Appends the titles and up to `count` rows from `first`. Lines are cut at `width` columns, or not at all if it is 0.
+ * Each line ends with `eol`. */
 void table_put(const struct table *t, struct buf *out, size_t first, size_t count, size_t width, const char *eol);
 
-/* All of it on standard output; 0 or EXIT_FAILURE, said. */
+/* Prints the whole table on standard output. Returns 0, or EXIT_FAILURE after printing a message. */
 int table_print(const struct table *t);
 
-size_t text_width(const char *z); /* characters of UTF-8 */
+size_t text_width(const char *z); /* number of UTF-8 characters */

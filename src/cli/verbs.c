@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/verbs: the table of verbs, and verbs that have verbs of their own. */
+/* cli/verbs: the table of verbs, and the dispatch of subcommands. */
 #include <stdio.h>
 #include <string.h>
 
@@ -52,7 +52,7 @@ const struct verb *const verbs[] = {
 
 const struct verb *verb_find(const struct verb *const *v, const char *name)
 {
-	if (strcmp(name, "ls") == 0) /* the habit of many other programs */
+	if (strcmp(name, "ls") == 0) /* as in many other programs */
 		name = "list";
 	for (; *v; v++) {
 		const char *blank = strrchr((*v)->name, ' ');

@@ -41,7 +41,7 @@ struct job {
 	struct atoll_audit_query q;
 	bool json, csv;
 	FILE *to;
-	uint64_t last; /* record shown */
+	uint64_t last; /* sequence number of the last record shown */
 };
 
 static const char *text_of(const json_t *o, const char *name)
@@ -60,7 +60,7 @@ static void put_row(FILE *to, const json_t *o)
 	    text_of(o, "sandbox"), fields ? fields : "");
 }
 
-/* Quoted, and with nothing at the start that a spreadsheet would take for a formula. */
+/* Writes a quoted CSV field. A value that a spreadsheet would read as a formula is prefixed with a single quote. */
 static void put_csv(FILE *to, const char *z, char end)
 {
 	(void)fputc('"', to);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/admin/audit: the verbs of `atoll audit`. */
+/* cli/admin/audit: the subcommands of `atoll audit`. */
 #pragma once
 
 struct verb;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll audit verify: is the audit trail whole? Reads the files; no server is needed. */
+/* atoll audit verify: checks that the audit trail is complete and unaltered. Reads the files; no server is needed. */
 #include "cli/admin/audit.h"
 
 #include <dirent.h>
@@ -21,7 +21,7 @@
 #include "store/db.h"
 
 #define PIECE (1024 * 1024)
-#define TORN_TRIES 20 /* a server may be in the middle of writing it */
+#define TORN_TRIES 20 /* a running server may be writing the last line */
 #define TORN_WAIT_US 10000
 
 struct job {
@@ -32,7 +32,7 @@ struct job {
 	bool has_key;
 };
 
-/* Lines up to the last newline of buf; what is behind stays. */
+/* Verifies the complete lines in b. An incomplete last line stays in b. */
 static int take_lines(struct job *j, struct buf *b, const char *file, uint64_t *line_no, struct err *e)
 {
 	size_t used = 0;
@@ -99,7 +99,7 @@ static int verify_dir(struct job *j, struct err *e)
 
 		if (path)
 			(void)verify_file(j, path, e);
-		/* dropped meanwhile, and the rest says so */
+		/* Retention deleted the file after scandir(). The records that remain show this. */
 		if (e->no == ENOENT && j->v.first_seq == 0 && i + 1 < n)
 			*e = ERR_INIT;
 		free(names[i]);
@@ -110,7 +110,7 @@ static int verify_dir(struct job *j, struct err *e)
 	return -e->no;
 }
 
-/* What somebody noted before: "SEQ:HASH". */
+/* Parses --expect, "SEQ:HASH": the head that an earlier verify printed. */
 static int read_expected(struct job *j, struct err *e)
 {
 	struct str hash = str_of(j->expect), seq = str_cut(&hash, ':');
@@ -123,7 +123,7 @@ static int read_expected(struct job *j, struct err *e)
 	return 0;
 }
 
-/* The last record that the database remembers. Read before the files: they may grow meanwhile. */
+/* Reads the last record known to the database. This comes before the files, which may grow meanwhile. */
 static int read_head(struct job *j, struct err *e)
 {
 	autofree char *path = str_fmt("%s/front/audit.db", j->state);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll capacity: what the machine carries, what it has carried at most, and how many sandboxes more fit. */
+/* atoll capacity: current load of the machine, its peak, and how many more sandboxes fit. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -46,7 +46,8 @@ static int print_keys(const struct atoll_keys *k)
 	return table_print(&t);
 }
 
-/* The id of a key that was given by id, or by a name that only one key has. Owned; NULL and said otherwise. */
+/* Resolves an id, or a name that exactly one key has, to the key's id. The caller frees the id. On error, prints a
+ * message and returns NULL. */
 static char *find_key(struct atoll *a, const char *team, const char *given)
 {
 	struct atoll_keys *k;
@@ -78,7 +79,7 @@ static char *find_key(struct atoll *a, const char *team, const char *given)
 	return copy;
 }
 
-/* The key on standard output, and nothing else, so that it can go into a variable. Frees k. */
+/* Prints only the key on standard output, so that a shell can assign it to a variable. Frees k. */
 static int print_secret(struct atoll_keys *k, bool json)
 {
 	(void)puts(json ? k->json : k->v[0].secret ? k->v[0].secret : "");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll log-level: how much the server logs. */
+/* atoll log-level: show or set the server's log level. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll mcp: an MCP server on standard input and output, for programs that start their tools as children.
+/* atoll mcp: an MCP server on standard input and output, for clients that start their tools as child processes.
  *
- * The first thread reads a message a line and answers what only has to be looked up; each call of a tool has a thread,
- * so that it can be cancelled, and so that one that takes long holds up no other. What is written is a message a line,
- * too. */
+ * The main thread reads one message per line and answers everything but tool calls itself. Each tool call runs in its
+ * own thread, so that it can be cancelled and a slow call does not delay others. Output is one message per line, too.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -28,14 +28,14 @@
 #define OUT_MAX (96u * 1024 * 1024)
 #define CALLS_MAX 64
 #define STACK_BYTES (512 * 1024)
-#define LEAVE_S 5 /* for calls to end after they have been given up */
+#define LEAVE_S 5 /* how long leave() waits for cancelled calls */
 
 struct server {
 	struct tool_host host;
-	struct mcp_peer peer; /* of revisions that begin with initialize; the reader's */
+	struct mcp_peer peer; /* used by revisions that begin with initialize; main thread only */
 	pthread_mutex_t out, lock;
 	pthread_cond_t fewer;
-	struct call *calls; /* under way; lock */
+	struct call *calls; /* in progress; protected by lock */
 	unsigned n_calls;
 };
 
@@ -43,7 +43,7 @@ struct call {
 	struct call *next, **prev;
 	struct server *s;
 	struct mcp_peer peer;
-	json_t *text; /* owner of what msg points to */
+	json_t *text; /* owns the JSON that msg points to */
 	struct rpc_msg msg;
 	const struct tool_run *run;
 	atomic_bool cancelled;
@@ -115,7 +115,7 @@ static void *call_main(void *arg)
 	return NULL;
 }
 
-/* text: taken. More calls than there are threads wait for one to end; nothing is read meanwhile. */
+/* Takes ownership of text. If CALLS_MAX threads are running, waits for one to end; no input is read meanwhile. */
 static void call_begin(struct server *s, const struct mcp_peer *peer, json_t *text, const struct rpc_msg *m)
 {
 	struct call *c = calloc(1, sizeof *c);
@@ -157,7 +157,7 @@ static void cancel(struct server *s, const json_t *id)
 
 /* --- input --------------------------------------------------------------------------------------------------- */
 
-/* j: borrowed. */
+/* Handles one message. Borrows j. */
 static void take_message(struct server *s, json_t *j)
 {
 	struct mcp_peer peer = s->peer;
@@ -209,13 +209,12 @@ static void take_line(struct server *s, struct str line)
 		    rpc_error(NULL, RPC_INVALID_REQUEST,
 			"Invalid Request: this protocol revision does not support batches", NULL));
 	} else {
-		/* On a stream of lines the answers need not be one array again. */
+		/* On a stream of lines, the responses to a batch need not form an array. */
 		json_array_foreach(j, i, one) take_message(s, one);
 	}
 }
 
-/* Takes the lines that are complete. A line without an end is refused when it gets too long, and dropped up to its
- * end. */
+/* Handles all complete lines. A line that exceeds LINE_MAX_BYTES is refused, and the rest of it is discarded. */
 static void take_bytes(struct server *s, struct buf *in, bool *skipping)
 {
 	char *end;
@@ -264,7 +263,7 @@ static void serve(struct server *s)
 	}
 }
 
-/* Gives up what is under way, then ends the session. */
+/* Cancels the calls in progress, then ends the session unless keep is set. */
 static void leave(struct server *s, bool keep)
 {
 	struct timespec until;
@@ -278,7 +277,7 @@ static void leave(struct server *s, bool keep)
 	while (s->n_calls > 0 && pthread_cond_timedwait(&s->fewer, &s->lock, &until) == 0)
 		;
 	(void)pthread_mutex_unlock(&s->lock);
-	atomic_store(&closing, false); /* else the next call would be given up as well */
+	atomic_store(&closing, false); /* otherwise the call below would be cancelled, too */
 	if (!keep)
 		(void)sandbox_cache_session_end(s->host.cache, "mcp:stdio", NULL, id, &e);
 }
@@ -291,7 +290,8 @@ static bool is_away(int no)
 	    no == ENOTCONN;
 }
 
-/* To the audit trail of the server, unless that was not reached. Another server of the same API has no such route. */
+/* Adds a record to the server's audit trail, unless the server was unreachable. Other servers of the E2B API lack
+ * this route; after the first 404 or 405 no more records are sent. */
 static void on_audit(void *user, const char *kind, const char *sandbox, const char *session, json_t *fields)
 {
 	static atomic_bool unknown;
@@ -300,7 +300,7 @@ static void on_audit(void *user, const char *kind, const char *sandbox, const ch
 	    session && *session ? session : NULL);
 	struct atoll_error e = { 0 };
 
-	(void)json_object_del(fields, "reason"); /* follows from the rule */
+	(void)json_object_del(fields, "reason"); /* implied by the rule */
 	(void)json_object_update_new(j, fields);
 	autofree char *body = j ? json_dumps(j, JSON_COMPACT) : NULL;
 
@@ -314,7 +314,7 @@ static void on_audit(void *user, const char *kind, const char *sandbox, const ch
 static int set_up(struct server *s, const struct settings *set, const char *policy_file, struct err *e)
 {
 	struct atoll_config cfg = { .api_url = set->api_url, .sandbox_url = set->sandbox_url, .api_key = set->api_key };
-	static struct atoll_retry retry; /* lives as long as the server, of which a process has one */
+	static struct atoll_retry retry; /* must live as long as the server; there is one per process */
 	struct atoll_sessions_config sc = { .environment = template_default(), .retry = &retry };
 	struct atoll_sessions *sessions;
 	struct atoll_policy *policy;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll policy: what the policy for agents thinks of a command, of code, of a path. Asks no server. */
+/* atoll policy: shows how the agent policy decides on a command, code or a path. Needs no server. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

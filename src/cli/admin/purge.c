@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll purge: end and forget all that is a team's. */
+/* atoll purge: kill all sandboxes of a team and delete its data. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

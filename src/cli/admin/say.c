@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll say: a message to the agent layer, and what it answers. */
+/* atoll say: send a message to the agent layer and print the response. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 #define TEXT_MAX (1024 * 1024)
 
-/* The words of the command line, or standard input for "-". */
+/* Reads the text from the operands, or from standard input for "-". */
 static int read_text(int n, char **argv, struct buf *out)
 {
 	if (n == 1 && strcmp(argv[0], "-") == 0) {

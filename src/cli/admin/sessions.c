@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll session: sessions of agents on a server. */
+/* atoll session: agent sessions on a server. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll team: who shares a server, and how much of it each may have. */
+/* atoll team: the teams that share a server, and their quotas. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -79,7 +79,7 @@ static int run_list(const struct verb *v, int argc, char **argv)
 	return rc;
 }
 
-/* What the server answered to a change. rc < 0: with an error. */
+/* Prints the server's response to a change; rc < 0 means that the call failed with e. */
 static int changed(int rc, struct atoll_teams *l, const struct atoll_error *e, bool json)
 {
 	if (rc < 0)

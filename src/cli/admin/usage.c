@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll usage: for how long sandboxes ran, by key, template, day or label: what a bill is made of. */
+/* atoll usage: running time of sandboxes by key, template, day or label, for billing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static const char *value_of(const struct atoll_usage_row *u, const char *name)
 	return "";
 }
 
-/* What people know a key by. */
+/* Returns the text to display; a key is shown by its name if it has one. */
 static const char *shown(const struct atoll_usage_row *u, const char *name)
 {
 	const char *z = value_of(u, name);
@@ -30,7 +30,7 @@ static const char *shown(const struct atoll_usage_row *u, const char *name)
 	return u->key_name ? u->key_name : *z ? z : "-";
 }
 
-/* The server has prices. */
+/* True if the server has prices configured. */
 static bool has_costs(const struct atoll_usage *l)
 {
 	return l->n > 0 && l->v[0].cost >= 0;
@@ -67,8 +67,8 @@ static int print_rows(const struct atoll_usage *l, char *const *names, size_t n_
 	return table_print(&t);
 }
 
-/* RFC 4180. A value that a spreadsheet would take for a formula is made a text: labels come from whoever makes
- * sandboxes. */
+/* Writes a quoted field as in RFC 4180. A value that a spreadsheet would read as a formula is prefixed with a single
+ * quote, because labels come from clients. */
 static void put_csv(const char *z, char end)
 {
 	(void)putchar('"');

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll volume: files that outlive sandboxes, and that several may share. */
+/* atoll volume: file storage that outlives sandboxes and can be shared by several. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ static int changed(int rc, struct atoll_volumes *l, const struct atoll_error *e,
 	return 0;
 }
 
-/* create and resize */
+/* Runs `volume create` and `volume resize`. */
 static int run_size(const struct verb *v, int argc, char **argv)
 {
 	struct settings_opts conn = { NULL };

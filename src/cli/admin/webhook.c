@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll webhook: who is told of what happens to a team's sandboxes. */
+/* atoll webhook: URLs that are notified of events of a team's sandboxes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,8 @@
 #define EVENTS_MAX 16
 #define ONE_WEBHOOK OPERANDS_ONE("missing operand: one webhook, by ID or name")
 
-/* The id of one that was given by id, or by a name that only one has. Owned; NULL and said otherwise. */
+/* Resolves an id, or a name that exactly one webhook has, to the webhook's id. The caller frees the id. On error,
+ * prints a message and returns NULL. */
 static char *find_webhook(struct atoll *a, const char *given)
 {
 	struct atoll_webhooks *w;
@@ -89,7 +90,7 @@ static int run_list(const struct verb *v, int argc, char **argv)
 	return rc;
 }
 
-/* created -> sandbox.lifecycle.created; a name with points in it is taken as it is. */
+/* Expands "created" to "sandbox.lifecycle.created". A name that contains a dot is used as it is. */
 static size_t read_events(char *list, char *out[EVENTS_MAX])
 {
 	size_t n = 0;
