@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll backup: all that a server must not lose, while it runs.
+/* atoll backup: copies the state of a running server to a directory.
  *
- * The database is copied as of one moment. What that copy says is kept of sandboxes, and all volumes, are then copied
- * within the pool, which takes milliseconds each; if something is gone by then the database has moved on, and all of it
- * is begun again. The copies are written out one by one, by btrfs itself: no path in them is looked at here. */
+ * The database is copied as of one moment. The disks and checkpoints that this copy lists, and all volumes, are then
+ * snapshotted within the storage, which takes milliseconds each. If one of them no longer exists, the database has
+ * changed meanwhile, and everything is started again. btrfs-send(1) writes the snapshots to files one by one; no path
+ * inside them is opened here. */
 #include "cli/host/backup.h"
 
 #include <dirent.h>
@@ -34,23 +35,24 @@
 #define TRIES 5
 #define NAME_SIZE 40
 #define LOOK_NS 50000000
-/* that the server tells nothing: then it hangs, and what is not there is named */
+/* If the server reports no progress for this long, it is considered hung. Sandboxes whose memory is missing from the
+ * backup are then listed. */
 #define STILL_MS 20000
 
 struct part {
-	char name[NAME_SIZE]; /* without its kind */
+	char name[NAME_SIZE]; /* without "+KIND" */
 	char kind;
 };
 
 struct backup {
 	char *state, *storage; /* absolute */
-	char *dir;             /* where it is written, under a name of its own until it is whole */
+	char *dir;             /* output directory; has a temporary name until it is complete */
 	int dir_fd, storage_fd;
-	struct part *parts; /* that have a copy in the pool */
+	struct part *parts; /* parts that are snapshotted in the storage */
 	size_t n_parts, n_volumes;
-	struct part *unwritten; /* ids of paused sandboxes whose memory is not in it */
+	struct part *unwritten; /* ids of paused sandboxes whose memory is not in the backup */
 	size_t n_unwritten;
-	int version; /* of the schema */
+	int version; /* schema version */
 };
 
 /* --- copies in the pool ------------------------------------------------------------------------------------- */
@@ -89,7 +91,7 @@ static int copy_part(struct backup *b, const char *name, char kind, struct err *
 	if (kind == 'm' && faccessat(fd, "record", F_OK, AT_SYMLINK_NOFOLLOW) < 0)
 		return -ENOENT; /* still being written */
 	copy_name(&p, to);
-	(void)btrfs_subvol_delete(b->storage_fd, to); /* of an earlier backup that was cut short */
+	(void)btrfs_subvol_delete(b->storage_fd, to); /* left by an interrupted backup */
 	if (btrfs_snapshot(fd, b->storage_fd, to, true, e) < 0)
 		return -e->no;
 	b->parts[b->n_parts++] = p;
@@ -119,13 +121,14 @@ static int on_part(void *user, enum store_part what, const char *name, uint64_t 
 	int r = copy_part(b, name, what == STORE_VOLUME ? 'v' : 'd', &e);
 
 	if (r == 0 && what == STORE_KEPT && (r = copy_part(b, name, 'm', &e)) == -ENOENT)
-		r = 0; /* a disk alone */
+		r = 0; /* there is a disk, but no checkpoint */
 	if (r < 0 && r != -ENOENT)
 		say("%s", e.text);
 	return r;
 }
 
-/* Database and pool as of the same moment, but for what is only in the pool: volumes are some milliseconds newer. */
+/* Copies the database and the storage as of the same moment. Volumes, whose contents are only in the storage, are
+ * some milliseconds newer. */
 static int copy_both(struct backup *b, struct err *e)
 {
 	autofree char *from = str_fmt("%s/front/atoll.db", b->state), *to = str_fmt("%s/atoll.db", b->dir);
@@ -175,7 +178,7 @@ static int write_streams(struct backup *b, struct err *e)
 
 /* --- memory that is not on disk yet ------------------------------------------------------------------------- */
 
-/* Its last byte, and whether there are more than before; see sandbox_hurry_open() in the front. */
+/* Returns the last byte of the file if it has grown, else '\0'; see sandbox_hurry_open() in the front. */
 static char last_word(int fd, off_t *size)
 {
 	struct stat st;
@@ -187,8 +190,8 @@ static char last_word(int fd, off_t *size)
 	return pread(fd, &word, 1, st.st_size - 1) == 1 ? word : '\0';
 }
 
-/* The file is the front's: nothing in its place but a plain one is written to. -ENOENT: a server that does not know of
- * this. */
+/* Writes the request for write_memories() to the file. The front owns the directory, so anything but a regular file
+ * with one link is refused. Returns -ENOENT if the server does not support this. */
 static int ask_for_memory(const char *path, struct err *e)
 {
 	struct stat st;
@@ -203,13 +206,13 @@ static int ask_for_memory(const char *path, struct err *e)
 	return take_fd(&fd);
 }
 
-/* A sandbox that was just paused is in memory alone. The server is asked to write it, by a file in which it tells how
- * far that is; it is waited for as long as it tells anything. */
+/* The memory of a sandbox that was just paused is not on disk yet. A file asks the server to write it, and the server
+ * reports its progress in the same file. Waits until it is done, or reports nothing for STILL_MS. */
 static int write_memories(const struct backup *b, struct err *e)
 {
 	autofree char *path = str_fmt("%s/front/" BACKUP_HURRY, b->state);
 	uint64_t since = clock_mono_ms();
-	off_t size = 1; /* of what we have written */
+	off_t size = 1; /* of our request */
 	char word = '\0';
 
 	if (!path)
@@ -239,7 +242,7 @@ static void tell_unwritten(const struct backup *b)
 		    b->unwritten[i].name, b->unwritten[i].name);
 }
 
-/* needed: that it is not there is an error. */
+/* If needed is set, a missing file is an error. */
 static int copy_file(const struct backup *b, const char *from, const char *name, bool needed, struct err *e)
 {
 	autofree char *path = str_fmt("%s/%s", b->state, from);
@@ -248,7 +251,7 @@ static int copy_file(const struct backup *b, const char *from, const char *name,
 
 	if (in < 0 && errno == ENOENT && !needed)
 		return 0;
-	/* The folder is the front's: what stands there may be a pipe by now, or anything else. */
+	/* The front owns the directory, so the path may be a pipe or any other file. */
 	if (in < 0 || fstat(in, &st) < 0)
 		return err_sys(e, "copy '%s/%s'", b->state, from);
 	if (!S_ISREG(st.st_mode))
@@ -268,7 +271,7 @@ static int copy_file(const struct backup *b, const char *from, const char *name,
 	return 0;
 }
 
-/* The files of a directory of the state; their names get the directory's before them. */
+/* Copies the files of a directory in the state directory to DIR-NAME. */
 static int copy_dir(const struct backup *b, const char *dir, struct err *e)
 {
 	autofree char *path = str_fmt("%s/%s", b->state, dir);
@@ -287,7 +290,7 @@ static int copy_dir(const struct backup *b, const char *dir, struct err *e)
 	return -e->no;
 }
 
-/* A database of the front beside its first; it need not be there. */
+/* Copies another database of the front; it may be missing. */
 static int copy_db(const struct backup *b, const char *name, struct err *e)
 {
 	autofree char *from = str_fmt("%s/front/%s", b->state, name), *to = str_fmt("%s/%s", b->dir, name);
@@ -297,8 +300,8 @@ static int copy_db(const struct backup *b, const char *name, struct err *e)
 	return access(from, F_OK) < 0 && errno == ENOENT ? 0 : store_copy(from, to, e);
 }
 
-/* What was done, and by whom. The table comes last: what it has and the files have not, the server puts back into them
- * when it starts. */
+/* Copies the audit trail. The database comes last: on start, the server adds records to the files that only the
+ * database has. */
 static int copy_audit(const struct backup *b, struct err *e)
 {
 	if (copy_file(b, "front/audit.key", "audit.key", false, e) < 0 || copy_dir(b, "audit", e) < 0 ||
@@ -324,8 +327,7 @@ static int write_manifest(const struct backup *b, struct err *e)
 	return !text || fd < 0 || fd_write_all(fd, text, strlen(text)) < 0 ? err_sys(e, "write the manifest") : 0;
 }
 
-/* With the key of the server, which is not in the backup: whoever can write to where backups are kept cannot make
- * one. */
+/* Signs the backup with a key that is not in it, so that write access to the backup is not enough to forge one. */
 static int sign(const struct backup *b, struct err *e)
 {
 	autofree char *key = str_fmt("%s/" BACKUP_KEY, b->state);
@@ -345,7 +347,7 @@ static int write_all(struct backup *b, struct err *e)
 
 /* --- the running server ------------------------------------------------------------------------------------- */
 
-/* The pool is mounted in the warden's own mount namespace only. */
+/* The storage is mounted only in the warden's mount namespace. */
 int backup_join_warden(const char *run_dir, struct err *e)
 {
 	autofree char *file = str_fmt("%s/warden.pid", run_dir);
@@ -382,8 +384,8 @@ int backup_lock(int storage_fd, struct err *e)
 	return 0;
 }
 
-/* Whoever was killed while it made one could not remove its copies, which hold space. We have the lock: they are
- * nobody's. */
+/* Removes the snapshots of an interrupted backup, which take up space. We hold the lock, so no other backup uses
+ * them. */
 static void drop_stale(const struct backup *b)
 {
 	int fd = openat(b->storage_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/host/check: what a host needs in order to run sandboxes: one function per need, each with its remedy.
+/* cli/host/check: the requirements of a host that runs sandboxes; one function per requirement, each with a remedy.
  *
- * A check looks and probes, and changes nothing that outlives it: what could is done in a child with namespaces of its
- * own. */
+ * A check changes nothing permanently: a probe that would do so runs in a child process with its own namespaces. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,22 +9,22 @@
 
 enum check_level { CHECK_OK, CHECK_WARN, CHECK_FAIL };
 
-struct check_host { /* what the server would use */
+struct check_host { /* the configuration that the server would use */
 	const char *state, *cache, *listen;
-	const char *config; /* NULL: there is none */
+	const char *config; /* NULL if there is none */
 };
 
 struct check_result {
 	enum check_level level;
 	char text[240];   /* what was found */
-	char remedy[320]; /* empty: nothing to do */
+	char remedy[320]; /* empty if there is nothing to do */
 };
 
 #define CHECK_RESULT_INIT ((struct check_result) { .level = CHECK_OK })
 
 struct check {
 	const char *name;
-	bool at_start; /* quick, and without it a server cannot work */
+	bool at_start; /* is quick, and a server cannot run without it */
 	void (*run)(const struct check_host *h, struct check_result *r);
 };
 
@@ -36,7 +35,7 @@ void check_found(struct check_result *r, enum check_level level, const char *fmt
     __attribute__((format(printf, 3, 4)));
 void check_remedy(struct check_result *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-bool check_is_root(struct check_result *r); /* false: says that only root can tell */
+bool check_is_root(struct check_result *r); /* if false, reports that the check needs root */
 
 /* check_kernel.c */
 void check_kernel(const struct check_host *h, struct check_result *r);

@@ -26,7 +26,7 @@
 
 #define MIB (1024ull * 1024)
 
-/* <sys/mount.h> and <linux/mount.h> do not go together on every libc. */
+/* <sys/mount.h> and <linux/mount.h> conflict on some versions of libc. */
 static int do_mount(const char *what, const char *where, const char *type, unsigned long flags, const char *data)
 {
 	return syscall(SYS_mount, what, where, type, flags, data) < 0 ? -errno : 0;
@@ -72,7 +72,7 @@ void check_overlay(const struct check_host *h, struct check_result *r)
 
 /* --- idmapped mounts --- */
 
-/* The nearest directory that is there. */
+/* Returns the nearest parent directory that exists. */
 static char *existing_parent(const char *path)
 {
 	char *z = path_absolute(path);
@@ -85,7 +85,7 @@ static char *existing_parent(const char *path)
 	return z;
 }
 
-/* A user namespace with a map of its own, as an fd; its only process is *ret_pid, to be killed. */
+/* Returns an fd of a new user namespace with its own id map. Its only process is *ret_pid, which the caller kills. */
 static int make_userns(pid_t *ret_pid)
 {
 	char path[64], ready = 0;
@@ -236,7 +236,7 @@ void check_state_space(const struct check_host *h, struct check_result *r)
 	check_space(h->state, 1024, 8 * 1024, r);
 }
 
-/* How large the pool may become: by its settings, and by the disk that it is on. */
+/* Computes the maximum size of the storage from its settings and the disk it is on. */
 static int storage_most_mib(const struct check_host *h, uint64_t *ret)
 {
 	autofree char *dir = existing_parent(h->state), *image = str_fmt("%s/pool.img", h->state);
@@ -257,8 +257,8 @@ static int storage_most_mib(const struct check_host *h, uint64_t *ret)
 	return 0;
 }
 
-/* Disk limits may add up to more than there is, since most sandboxes use little of theirs; the operator should know how
- * much more. */
+/* The sum of the disk limits may exceed the space available, because most sandboxes use little of theirs. Reports by
+ * how much. */
 void check_promises(const struct check_host *h, struct check_result *r)
 {
 	uint64_t each = conffile_number(h->config, "default_disk_mb", DEFAULT_DISK_MB), storage;

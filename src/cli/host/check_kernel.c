@@ -112,7 +112,7 @@ void check_capabilities(const struct check_host *h, struct check_result *r)
 
 /* --- user namespaces --- */
 
-/* A sandbox's user namespace is made by a process without any power on the host, and must give full power inside. */
+/* An unprivileged process creates a sandbox's user namespace. Inside, it must have all capabilities. */
 static int probe_userns(void *arg)
 {
 	(void)arg;
@@ -187,7 +187,7 @@ static void missing_controllers(const char *has, const char *const *needed, char
 	}
 }
 
-/* Controllers with a v1 hierarchy, each followed by a blank, from the super options in mountinfo. */
+/* Lists the controllers with a v1 hierarchy, each followed by a space, from the super options in mountinfo. */
 static void v1_controllers(char *out, size_t size, bool *ret_writable)
 {
 	FILE *f = fopen("/proc/self/mountinfo", "re");
@@ -232,7 +232,7 @@ static void check_cgroup_v2(struct check_result *r)
 	}
 }
 
-/* Whether a sandbox can be shown its own memory and processors: engine/view/view.h */
+/* Checks whether a sandbox can be shown its own memory and processors: see engine/view/view.h. */
 void check_view(const struct check_host *h, struct check_result *r)
 {
 	static const char *const needed[] = { "cpuset", NULL };

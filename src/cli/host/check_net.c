@@ -143,8 +143,8 @@ void check_forwarding(const struct check_host *h, struct check_result *r)
 		check_found(r, CHECK_WARN, "off; a server started by root turns it on");
 }
 
-/* The first chain that drops what is forwarded, of `nft list chains`: "table ip filter {", "chain FORWARD {", "type
- * filter hook forward priority filter; policy drop;". */
+/* Finds the first chain in the output of `nft list chains` that drops forwarded packets: "table ip filter {", "chain
+ * FORWARD {", "type filter hook forward priority filter; policy drop;". */
 static bool find_forward_drop(char *listing, char *ret, size_t size)
 {
 	char table[96] = "", chain[96] = "", *save;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/host/check_setup: users, our own programs, the template. */
+/* cli/host/check_setup: users, atoll's programs, the template. */
 #include <fcntl.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #define TOOLS "tools"
 #define OLD_DAYS 30
 
-/* In a child: to raise a limit for a look would change what later checks see. */
+/* Runs in a child process, because raising a limit here would affect later checks. */
 static int probe_core(void *arg)
 {
 	struct err e = ERR_INIT;
@@ -30,7 +30,7 @@ static int probe_core(void *arg)
 	return inherited_core(&e);
 }
 
-/* What whoever starts the server hands on to it, and it cannot put right by itself. */
+/* Checks what the server inherits from the process that starts it and cannot correct by itself. */
 void check_start(const struct check_host *h, struct check_result *r)
 {
 	struct rlimit core;
@@ -108,7 +108,7 @@ void check_programs(const struct check_host *h, struct check_result *r)
 	}
 }
 
-/* 1: in the cache, 0: not, negative: cannot be told. */
+/* Returns 1 if the template is in the cache, 0 if not, or a negative errno value if this cannot be determined. */
 static int find_built(const struct check_host *h, const char *name, char key[TEMPLATE_KEY_LEN + 1], struct err *e)
 {
 	autopaths struct paths p = { 0 };
@@ -133,7 +133,7 @@ void check_mmdebstrap(const struct check_host *h, struct check_result *r)
 	check_remedy(r, "apt-get install mmdebstrap");
 }
 
-/* Days since the line "created=..." of the template's info file, or -1. */
+/* Returns the days since the date in the line "created=..." of the template's info file, or -1. */
 static int64_t template_age_days(const char *cache, const char *key)
 {
 	autofree char *path = str_fmt("%s/templates/%s/info", cache, key);
@@ -184,7 +184,7 @@ void check_template(const struct check_host *h, struct check_result *r)
 	}
 }
 
-/* Nothing but the memory of paused sandboxes depends on it. */
+/* CRIU is needed only for the memory of paused sandboxes. */
 void check_criu(const struct check_host *h, struct check_result *r)
 {
 	char key[TEMPLATE_KEY_LEN + 1];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/host/check_tls: the certificate that the server or `atoll tls init` has made, and whether this machine finds
- * names below its domain. The server itself checks a certificate of the operator (tls_cert) and shows in /metrics when
- * it expires. */
+/* cli/host/check_tls: the certificate that the server or `atoll tls init` created, and whether names under its domain
+ * resolve on this machine. A certificate provided by the operator (tls_cert) is checked by the server, which reports
+ * its expiry in /metrics. */
 #include <fcntl.h>
 #include <netdb.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #define CERT_MAX (64 * 1024)
 #define SOON_DAYS 14
 
-/* The domain; NULL: there is none, or nobody but root can tell. */
+/* Returns the domain, or NULL if there is none or only root can read it. */
 static char *domain_of(const struct check_host *h)
 {
 	autofree char *dir = str_fmt("%s/tls", h->state);
@@ -75,7 +75,7 @@ void check_names(const struct check_host *h, struct check_result *r)
 	if (!check_is_root(r))
 		return;
 	domain = domain_of(h);
-	if (!domain) /* no server has run yet: the one that it will have */
+	if (!domain) /* no server has run yet; use the domain it will have */
 		domain = strdup(TLS_DOMAIN_DEFAULT);
 	if (!domain) {
 		check_found(r, CHECK_WARN, "out of memory");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/host/check_walls: layers that make the wall thicker where the kernel has them, known holes, and limits of the
- * host that sandboxes share. */
+/* cli/host/check_walls: optional kernel features that add isolation, known vulnerabilities, and limits of the host
+ * that sandboxes share. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -74,7 +74,7 @@ void check_kernel_bugs(const struct check_host *h, struct check_result *r)
 	}
 }
 
-/* What the kernel says of the processor it runs on. */
+/* Reports the processor vulnerabilities that the kernel knows of. */
 void check_processor(const struct check_host *h, struct check_result *r)
 {
 	static const char dir_path[] = "/sys/devices/system/cpu/vulnerabilities";
@@ -141,7 +141,7 @@ void check_core_scheduling(const struct check_host *h, struct check_result *r)
 	}
 }
 
-/* ENONET: the kernel tells its log in the network namespace of its own threads only. */
+/* Returns -ENONET outside of the initial network namespace, because the kernel sends its audit log only there. */
 static int probe_audit(void *arg)
 {
 	struct stat ours, its;
@@ -198,7 +198,7 @@ void check_quota(const struct check_host *h, struct check_result *r)
 static const struct {
 	const char *path, *name;
 	unsigned long long want;
-	bool raised; /* the server does it when it starts */
+	bool raised; /* the server raises it on start */
 } limits[] = {
 	{ "/proc/sys/kernel/pid_max", "kernel.pid_max", 65536, true },
 	{ "/proc/sys/kernel/threads-max", "kernel.threads-max", 32768, false },
@@ -211,7 +211,7 @@ static const struct {
 	{ "/proc/sys/net/netfilter/nf_conntrack_max", "net.netfilter.nf_conntrack_max", 65536, false },
 };
 
-#define FILES_WANTED 65536ull /* of one process: each connection is two of them */
+#define FILES_WANTED 65536ull /* per process: a connection uses two files */
 
 void check_limits(const struct check_host *h, struct check_result *r)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/host/conffile: lines of `key = value`. */
+/* cli/host/conffile: reads lines of `key = value`. */
 #include "cli/host/conffile.h"
 
 #include <stdio.h>

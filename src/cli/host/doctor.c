@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll doctor: what this host has and lacks, with the remedy. */
+/* atoll doctor: checks this host and prints a remedy for each problem. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/host/kernel_bugs: the list, and which entries count for a version. */
+/* cli/host/kernel_bugs: the list, and which entries affect a version. */
 #include "cli/host/kernel_bugs.h"
 
 #include <stdio.h>
@@ -30,8 +30,8 @@ const struct kernel_bug kernel_bugs[] = {
 };
 const size_t n_kernel_bugs = sizeof(kernel_bugs) / sizeof(*kernel_bugs);
 
-/* Debian's release is that of its interface, 6.1.0-28-amd64; its version tells which kernel it is: "#1 SMP
- * Debian 6.1.119-1 (...)". */
+/* Debian's release, such as 6.1.0-28-amd64, is that of its ABI. The kernel's real version is in uname's version: "#1
+ * SMP Debian 6.1.119-1 (...)". */
 bool kernel_version_parse(const char *release, const char *version, struct kernel_version *ret)
 {
 	const char *debian = strstr(version, "Debian "), *text = debian ? debian + strlen("Debian ") : release;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/host/kernel_bugs: holes of the Linux kernel that are of public record, by version. No I/O.
+/* cli/host/kernel_bugs: published vulnerabilities of the Linux kernel, by version. No I/O.
  *
- * A short list: those that were used to get out of containers, or could be, of kernels that atoll runs on at all. That
- * a kernel has none of them does not make it a good one. */
+ * A short list: vulnerabilities that were or could be used to escape from containers, in kernels that atoll supports.
+ * A kernel that has none of them is not necessarily secure. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,7 +11,8 @@
 
 struct kernel_version {
 	uint32_t number; /* KERNEL(6, 1, 76) */
-	/* fixes come with a new number: kernel.org, Debian; else they may have been taken over without one */
+	/* The version number shows which fixes are included, as for kernel.org and Debian. Other distributions
+	 * backport fixes without changing it. */
 	bool exact;
 };
 
@@ -19,16 +20,16 @@ struct kernel_version {
 
 struct kernel_bug {
 	const char *cve, *what;
-	bool reachable;  /* with what programs in a sandbox may call */
-	const char *why; /* it is, or is not */
+	bool reachable;  /* by system calls that sandboxes may use */
+	const char *why; /* why it is or is not reachable */
 	struct {
 		uint32_t from, until;
-	} has[5]; /* versions that have it, the last of each pair not any more; zero: the end */
+	} has[5]; /* affected versions, `until` excluded; ends with zeros */
 };
 
 extern const struct kernel_bug kernel_bugs[];
 extern const size_t n_kernel_bugs;
 
-/* release and version as of uname(2). False: this is no number. */
+/* Parses release and version as returned by uname(2). Returns false if they contain no version number. */
 bool kernel_version_parse(const char *release, const char *version, struct kernel_version *ret);
 bool kernel_has_bug(const struct kernel_version *v, const struct kernel_bug *b);

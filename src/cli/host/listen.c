@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/host/listen: "ADDRESS:PORT". */
+/* cli/host/listen: parses "ADDRESS:PORT". */
 #include "cli/host/listen.h"
 
 #include <arpa/inet.h>

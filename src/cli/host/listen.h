@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/host/listen: "ADDRESS:PORT" with a numeric address, IPv6 in brackets. No I/O. */
+/* cli/host/listen: parses "ADDRESS:PORT" with a numeric address, IPv6 in brackets. No I/O. */
 #pragma once
 
 #include <sys/socket.h>

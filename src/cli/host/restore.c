@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll restore: a state directory from a backup. It is checked whole before anything is written, and nothing is ever
- * written over. */
+/* atoll restore: creates a state directory from a backup. The whole backup is verified before anything is written,
+ * and no existing file is overwritten. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,15 +29,15 @@
 #define NAME_SIZE 40
 
 struct restore {
-	char *from, *dir; /* absolute; dir: under a name of its own until it is whole */
-	char *at;         /* where the pool is mounted */
+	char *from, *dir; /* absolute; dir has a temporary name until complete */
+	char *at;         /* mount point of the storage */
 	int from_fd, dir_fd, storage_fd;
 	uint64_t storage_bytes;
-	uid_t uid; /* of the front */
+	uid_t uid; /* the front's user */
 	gid_t gid;
 	size_t n_parts;
-	struct sums sums;     /* what the files have to be */
-	const char *key_file; /* NULL: they are believed as they are */
+	struct sums sums;     /* expected checksums of the files */
+	const char *key_file; /* NULL: the signature is not checked */
 };
 
 /* --- what is there ------------------------------------------------------------------------------------------ */
@@ -95,7 +95,7 @@ static int put_file(const struct restore *r, const char *name, const char *to, b
 	return fronts && fchown(out, r->uid, r->gid) < 0 ? err_sys(e, "give '%s' away", to) : 0;
 }
 
-/* Those whose names begin with a directory's. */
+/* Restores the files whose names begin with "DIR-" to DIR. */
 static int put_dir(const struct restore *r, DIR *d, const char *dir, struct err *e)
 {
 	size_t n = strlen(dir);
@@ -157,7 +157,8 @@ static int run_tool(const char *const *argv, struct err *e)
 	return status == 0 ? 0 : err_set(e, EIO, "'%s %s' failed", argv[0], argv[1]);
 }
 
-/* As the server makes it, mounted for us alone; gone from the host with this process at the latest. */
+/* Creates the storage as the server does. It is mounted in a private mount namespace, so the mount disappears when
+ * this process ends. */
 static int make_storage(struct restore *r, struct err *e)
 {
 	autofree char *image = str_fmt("%s/pool.img", r->dir);
@@ -181,11 +182,11 @@ static int make_storage(struct restore *r, struct err *e)
 	r->storage_fd = open(r->at, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (r->storage_fd < 0)
 		return err_sys(e, "open the pool");
-	/* Before there is anything in it: simple quotas count only what is written from now on. */
+	/* Enable quotas while the storage is empty: simple quotas count only later writes. */
 	return btrfs_metadata_room(r->storage_fd, e) < 0 ? -e->no : btrfs_quota_enable(r->storage_fd, &simple, e);
 }
 
-/* From our own copy, by a btrfs that sees nothing but the pool. */
+/* Receives from our private copy. -C confines btrfs to the storage by chroot(2). */
 static int receive_stream(const struct restore *r, int in, struct err *e)
 {
 	char file[32];
@@ -235,7 +236,7 @@ static int on_part(void *user, enum store_part what, const char *name, uint64_t 
 {
 	struct receiving *rc = user;
 
-	if (what == STORE_UNWRITTEN) /* it has its disk */
+	if (what == STORE_UNWRITTEN) /* its disk is a part of its own */
 		return 0;
 	if (what == STORE_VOLUME)
 		return receive(rc->r, name, 'v', bytes, rc->e);
@@ -284,7 +285,7 @@ static bool is_empty(const char *path)
 	return empty;
 }
 
-/* The server goes on with the key that the backup was signed with. */
+/* The restored server uses the key that signed the backup. */
 static int keep_key(const struct restore *r, struct err *e)
 {
 	uint8_t key[SNAPSHOT_KEY_BYTES];
@@ -309,7 +310,7 @@ static int restore_all(struct restore *r, const char *state, struct err *e)
 		return err_sys(e, "open '%s'", r->dir);
 	if (put_files(r, e) < 0 || keep_key(r, e) < 0 || make_storage(r, e) < 0 || fill_storage(r, e) < 0)
 		return -e->no;
-	(void)rmdir(state); /* an empty one */
+	(void)rmdir(state); /* if it is empty */
 	return syncfs(r->dir_fd) < 0 || rename(r->dir, state) < 0 ? err_sys(e, "rename '%s'", r->dir) : 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll selftest: tries to break out of the sandboxes of a server, and prints how its walls stood. */
+/* atoll selftest: tries to escape from the sandboxes of a server and prints the results. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdarg.h>
@@ -29,7 +29,7 @@ bool selftest_wants(const struct selftest *t, const char *name)
 	return !t->only || strstr(name, t->only);
 }
 
-/* What comes from inside is untrusted text, and may be shown on a terminal. */
+/* Replaces control and non-ASCII characters: the text comes from a sandbox and may be displayed on a terminal. */
 static char *tame(const char *z)
 {
 	char *own = str_dup(str_of(z));
@@ -108,7 +108,7 @@ static void selftest_done(struct selftest *t)
 
 /* --- the scorecard --- */
 
-/* One row per group of attempts ("mounts/tmpfs" is of "mounts"), in the order in which they came. */
+/* Prints one row per group of attempts ("mounts/tmpfs" belongs to "mounts"), in order of appearance. */
 static int print_groups(const struct selftest *t)
 {
 	static const struct column columns[] = {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/host/selftest_bombs: one sandbox takes all that it can get of something; while it holds that, its neighbour, the
- * server and a new sandbox must work, and when it is gone too. How fast they do is measured by the benchmarks, not
- * here. */
+/* cli/host/selftest_bombs: one sandbox exhausts a resource. While it holds the resource, and after it is killed, its
+ * neighbour, the server and a new sandbox must work. The benchmarks, not this test, measure how fast. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +10,7 @@
 #include "cli/host/selftest.h"
 
 #define TAKE_LIMIT_S 60
-#define STEP_LIMIT_S 60 /* of each look: generous, because slow is not broken */
+#define STEP_LIMIT_S 60 /* per step; generous, because slow is not broken */
 
 static const char promise[] = "what one sandbox takes is bound, and others do not miss it";
 
@@ -47,7 +46,7 @@ static int works(struct atoll_sandbox *sb, struct err *e)
 	return status == 0 ? 0 : e->no ? -e->no : err_set(e, EIO, "a command exited with status %d", status);
 }
 
-/* The neighbour, the server, and whoever comes next. */
+/* Checks that the neighbour, the server and a new sandbox work. */
 static int others_work(struct bombs *b, struct err *e)
 {
 	static const struct atoll_pair mark = SELFTEST_MARK;
@@ -81,7 +80,7 @@ static void one(struct bombs *b, const char *bomb)
 
 	(void)snprintf(name, sizeof name, "bombs/%s", bomb);
 	b->taken[0] = '\0';
-	/* It may be ended by its limit before it can tell: then that is what was taken. */
+	/* A limit may kill the bomb before it reports what it took. This is recorded instead. */
 	if (g && guest_wait(g, TAKE_LIMIT_S, &ignored) < 0)
 		(void)snprintf(b->taken, sizeof b->taken, "the sandbox was killed (%.80s)", ignored.text);
 	if (g && others_work(b, &e) == 0) {

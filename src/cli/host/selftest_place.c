@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/host/selftest_place: sandboxes with the suite's programs in them, and programs in sandboxes. */
+/* cli/host/selftest_place: creates sandboxes that contain the suite's programs, and runs programs in them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -14,8 +14,8 @@
 #include "cli/cli.h"
 #include "cli/host/selftest.h"
 
-#define LIFE_S 1800                 /* should we not live to end it */
-#define LINE_BYTES_MAX (256 * 1024) /* more than that without an end is no line of ours */
+#define LIFE_S 1800                 /* lifetime, in case this program is killed */
+#define LINE_BYTES_MAX (256 * 1024) /* a longer line is discarded */
 
 static const struct {
 	const char *name;
@@ -36,7 +36,7 @@ struct guest {
 	struct buf out;
 	line_fn *fn;
 	void *user;
-	int said; /* of fn, when it was not 0 */
+	int said; /* what fn returned, if not 0 */
 };
 
 static int on_output(void *user, enum atoll_stream which, const void *p, size_t n)
@@ -91,7 +91,7 @@ struct guest *guest_start(struct atoll_sandbox *sb, const struct job *j, line_fn
 	return g;
 }
 
-/* 1: it has ended; 0: fn has said something; -1. */
+/* Returns 1 if the program exited, 0 if fn returned a value other than 0, or -1 on error. */
 static int guest_go_on(struct guest *g, unsigned limit_s, struct err *e)
 {
 	uint64_t end = clock_mono_ms() + limit_s * 1000ull;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/host/selftest_restore: a volume is changed by a second sandbox while a copy of the first is restored. What the
- * copy has open there must be of the volume, whatever links it met; or it does not come back. */
+/* cli/host/selftest_restore: a second sandbox changes a shared volume while a fork of the first is restored. The
+ * files that the fork has open must be those of the volume, whatever symbolic links were planted; otherwise the
+ * restore must fail. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -71,7 +72,7 @@ static int set_up(struct attempt *at, struct err *e)
 	return at->holds ? 0 : -1;
 }
 
-/* What the copy's process has: 1 its own, 0 something else, -1 it could not be asked. */
+/* Checks the open files of the fork's process. Returns 1 if they are its own, 0 if not, -1 if the check failed. */
 static int look(struct attempt *at, const char *id, struct err *e)
 {
 	const char *const argv[] = { "python3", PLACE "/restore.py", "look", MOUNTED, NULL };
@@ -88,7 +89,8 @@ static int look(struct attempt *at, const char *id, struct err *e)
 	return status == 0 && at->said[0] ? strcmp(at->said, "own") == 0 : -1;
 }
 
-/* 1: a copy came back with what is its own, 0: with something else, -1: none came back, or it does not answer. */
+/* Returns 1 if the fork was restored with its own files, 0 if with others, -1 if it was not restored or does not
+ * respond. */
 static int fork_once(struct attempt *at, struct err *e)
 {
 	struct atoll_fork_spec spec = { .count = 1, .timeout_s = LIMIT_S };
@@ -106,7 +108,7 @@ static int fork_once(struct attempt *at, struct err *e)
 	return r;
 }
 
-/* The same while the volume is changed after the dump. */
+/* Forks while the volume is changed after the dump. Returns -2 if the volume could not be changed. */
 static int fork_swapped(struct attempt *at, struct err *e)
 {
 	const char *const argv[] = { "python3", PLACE "/restore.py", "back", MOUNTED, NULL };
@@ -150,7 +152,7 @@ void selftest_restore(struct selftest *t)
 
 	if (!selftest_wants(t, NAME))
 		return;
-	int r = set_up(&at, &e) < 0 ? -1 : fork_once(&at, &e); /* the control: nobody changes anything yet */
+	int r = set_up(&at, &e) < 0 ? -1 : fork_once(&at, &e); /* control: the volume is not changed yet */
 
 	if (r < 0)
 		selftest_note(t, at.holds ? SKIPPED : UNCLEAR, NAME, GUARANTEE, WHERE, "%s", e.text);

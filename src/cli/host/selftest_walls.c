@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/host/selftest_walls: the attempts inside, as user and as root, in sandboxes of several kinds; a neighbour and, on
- * the server's own machine, a service of the host stand by to see whether anybody comes. That both can be reached at
- * all is tried first. */
+/* cli/host/selftest_walls: runs the attempts, as user and as root, in sandboxes of several kinds. A neighbour and, if
+ * the server is on this machine, a service on the host record any connection from them. That both are reachable at
+ * all is checked first. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
@@ -21,7 +21,7 @@
 #define HOSTS_MAX 8
 #define GROUP_LIMIT_S 180
 
-struct host { /* a service on every address of this machine */
+struct host { /* a service that listens on all addresses of this machine */
 	int tcp, udp;
 	char addresses[HOSTS_MAX * INET_ADDRSTRLEN + 1], ports[32];
 };
@@ -31,7 +31,7 @@ struct walls {
 	struct atoll_sandbox *neighbour;
 	struct guest *target;
 	char address[64];
-	size_t touched; /* lines of the target since the control */
+	size_t touched; /* connections to the target after the control */
 	struct host host;
 	struct atoll_pair envs[4];
 	size_t n_envs;
@@ -71,7 +71,7 @@ static void list_addresses(struct host *h)
 	freeifaddrs(all);
 }
 
-/* Connects to our own service as a program of the host would: what a sandbox must not do is possible, then. */
+/* Connects to our service from the host, to show that it is reachable in principle. */
 static bool host_answers(const struct host *h, const char *first, uint16_t port)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(port) };
@@ -87,7 +87,7 @@ static bool host_answers(const struct host *h, const char *first, uint16_t port)
 	return c >= 0;
 }
 
-/* Only where the server is on this machine: another's addresses are not known. */
+/* Only if the server is on this machine; the addresses of another host are unknown. */
 static void host_open(struct walls *w, const char *api_url)
 {
 	struct host *h = &w->host;
@@ -145,7 +145,7 @@ static int on_address(void *user, char *line)
 	return 0;
 }
 
-/* The target stands, and can be reached from where it is. */
+/* Starts the target and checks that it is reachable from its own sandbox. */
 static int neighbour_open(struct walls *w, struct err *e)
 {
 	const char *const target[] = { PLACE "/escape", "target", NULL }, *const name[] = { "hostname", "-I", NULL };
@@ -184,7 +184,7 @@ static void neighbour_judge(struct walls *w)
 struct group { /* a run of one program */
 	struct walls *w;
 	const char *where;
-	long end; /* that it announced; -1: none */
+	long end; /* count that it announced, or -1 */
 };
 
 static int on_line(void *user, char *line)
@@ -198,7 +198,7 @@ static int on_line(void *user, char *line)
 	return 0;
 }
 
-/* A program that does not come to its end has shown nothing: that is a finding too. */
+/* Runs one program. If it does not report all its attempts, this is recorded as UNCLEAR. */
 static void run_program(struct walls *w, struct atoll_sandbox *sb, const char *what, const char *user,
     const char *where, const char *const *argv)
 {
@@ -242,7 +242,7 @@ static void run_inside(struct walls *w, struct atoll_sandbox *sb, const char *ki
 	}
 }
 
-/* A sandbox that comes back must have no wall less. */
+/* A resumed sandbox must have the same isolation. */
 static void run_returned(struct walls *w, bool memory)
 {
 	const char *const c[] = { PLACE "/escape", "run", NULL };
@@ -279,7 +279,7 @@ static void run_offline(struct walls *w)
 	place_end(w->t, sb);
 }
 
-/* After all of it the sandbox that was attacked from inside still serves its owner. */
+/* The sandbox must still respond to its owner after all attempts inside. */
 static void still_serves(struct walls *w, struct atoll_sandbox *sb)
 {
 	const char *const argv[] = { "true", NULL };

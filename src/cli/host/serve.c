@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll serve: checks the host, makes sure of the templates, becomes atolld. */
+/* atoll serve: checks the host, builds missing templates and executes atolld. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,22 +22,22 @@
 
 #define ARGS_MAX 128
 
-/* What every server offers, in the order in which it is built. Without the first there is no server. */
+/* The templates of every server, in the order in which they are built. The server cannot start without the first. */
 static const char *const templates[] = { "base", "code-interpreter-v1" };
-#define TOOLS "tools" /* built beside them: programs that the engine runs */
+#define TOOLS "tools" /* built with them: programs that the engine runs */
 #define TEMPLATE_WORD_SIZE (64 + TEMPLATE_KEY_LEN)
 
-struct args { /* of atolld, with room for the NULL */
+struct args { /* arguments of atolld, NULL-terminated */
 	const char *v[ARGS_MAX + 1];
 	size_t n;
 };
 
 struct serve_opts {
 	const char *listen, *state, *run, *config, *cache;
-	struct args more; /* options that atolld understands, not we */
+	struct args more; /* options for atolld */
 };
 
-/* What would stop the server anyway, told in words and with the remedy. */
+/* Runs the checks without which the server would fail, and prints what is wrong with the remedy. */
 static int check_host(const struct check_host *h)
 {
 	int bad = 0;
@@ -83,7 +83,7 @@ static void add(struct args *a, const char *name, const char *value)
 	}
 }
 
-/* Is the option of that name given ("--NAME", "--NAME=VALUE", "--NAME VALUE")? ret_value: NULL if it has none. */
+/* True if the option is given as "--NAME", "--NAME=VALUE" or "--NAME VALUE". *ret_value is NULL if it has no value. */
 static bool option_given(const struct args *a, const char *option, const char **ret_value)
 {
 	size_t n = strlen(option);
@@ -97,7 +97,7 @@ static bool option_given(const struct args *a, const char *option, const char **
 	return false;
 }
 
-/* Does `listen` serve TLS, too, with a certificate that is made here? */
+/* True if the address in `listen` also serves TLS with a local certificate. */
 static bool wants_local_tls(const struct serve_opts *o)
 {
 	autofree char *elsewhere = o->config ? conffile_get(o->config, "tls_listen") : NULL;
@@ -111,7 +111,8 @@ static bool wants_local_tls(const struct serve_opts *o)
 	return !local || strcmp(local, "false") != 0;
 }
 
-/* Lets atolld look at its options and its file and end again: a mistake in them is told before a template is built. */
+/* Runs atolld with --version, which parses its options and configuration, so that errors are reported before a
+ * template is built. */
 static int try_atolld(struct args a, struct err *e)
 {
 	int status;
@@ -122,7 +123,7 @@ static int try_atolld(struct args a, struct err *e)
 	return status == 0 ? 0 : err_set(e, EINVAL, "the server cannot start with these settings");
 }
 
-/* Adds --template NAME=KEY for each one that could be made ready; the words stay in `room`. */
+/* Adds --template NAME=KEY for each template that is ready; `room` holds the strings. */
 static int prepare_templates(const struct paths *p, const char *cache, const struct template_asked *asked,
     struct args *a, char room[ARRAY_LEN(templates)][TEMPLATE_WORD_SIZE], struct err *e)
 {
@@ -140,7 +141,7 @@ static int prepare_templates(const struct paths *p, const char *cache, const str
 	return 0;
 }
 
-/* Without them the memory of a sandbox stays in memory; all the rest works. */
+/* Without the tools, the memory of paused sandboxes is not written to disk; everything else works. */
 static int prepare_tools(const struct paths *p, const char *cache, const struct template_asked *tools, struct args *a,
     struct err *e)
 {
@@ -187,8 +188,8 @@ static int serve(const struct serve_opts *o)
 		add(&a, o->more.v[i], NULL);
 	if (try_atolld(a, &e) < 0)
 		return fail("%s", e.text);
-	/* Builds run from a directory that is there and can be read; paths among atolld's options may be relative to
-	 * the one we are in. */
+	/* Builds run in "/", because the working directory may be missing or unreadable. Paths in atolld's options
+	 * may be relative, so it is restored afterwards. */
 	autoclose int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	if (here >= 0 && chdir("/") < 0)
@@ -217,8 +218,8 @@ static bool is_own(const struct opt *own, size_t n_own, struct str name)
 	return name.n == 0 || str_is(name, "help");
 }
 
-/* Takes what is atolld's out of argv: options that are not in `own`, each with the word behind it if that could be its
- * value. */
+/* Moves options for atolld, those not in `own`, from argv to more, each with the next word if that can be its value.
+ * Returns the new argc. */
 static int split(const struct opt *own, size_t n_own, int argc, char **argv, struct args *more)
 {
 	int kept = 0;

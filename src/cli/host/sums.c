@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/host/sums: the files of a directory and their SHA-256. */
+/* cli/host/sums: the files of a directory and their SHA-256 checksums. */
 #include "cli/host/sums.h"
 
 #include <dirent.h>
@@ -21,7 +21,7 @@
 #define HEX 64
 #define LIST_MAX (16 * 1024 * 1024)
 
-/* A regular file, whatever has taken its place: a pipe would never answer. */
+/* Opens a regular file only; reading a pipe would block. */
 static int open_file(int dirfd, const char *name, struct err *e)
 {
 	int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
@@ -41,7 +41,7 @@ static void put_hex(const uint8_t *p, size_t n, char *hex)
 		(void)snprintf(hex + 2 * i, 3, "%02x", p[i]);
 }
 
-/* Reads `from` to its end; to: -1, or where it is copied. */
+/* Hashes `from` to its end, and copies it to `to` unless that is -1. */
 static int hash_through(int from, int to, char hex[HEX + 1], struct err *e)
 {
 	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
@@ -137,7 +137,7 @@ static int sign(struct str text, const char *key_file, bool may_make, char hex[H
 
 	if (snapshot_key(key_file, may_make, key, e) < 0)
 		return -e->no;
-	/* Another use of the key than for snapshots, so another key. */
+	/* The signing key is derived with this label, so that it differs from the one for snapshots. */
 	static const char label[] = "atoll backup";
 	uint8_t own[SNAPSHOT_MAC_BYTES];
 	bool ok = EVP_Q_mac(NULL, "HMAC", NULL, "SHA256", NULL, key, sizeof key, (const unsigned char *)label,
@@ -214,7 +214,7 @@ void sums_done(struct sums *s)
 	free(s->text);
 }
 
-/* One line: its sum and its name. */
+/* Parses one line: checksum and name. */
 static int read_line(struct str line, struct str *ret_hex, struct str *ret_name, struct err *e)
 {
 	*ret_hex = (struct str) { line.p, HEX };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll tls: a local certificate authority and the server's certificate, for names that no public authority would
- * sign. */
+/* atoll tls: a local certificate authority and the server's certificate, for names that no public authority signs. */
 #include <fcntl.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -20,8 +19,8 @@
 #include "cli/settings.h"
 
 #define CA_DAYS 3650
-#define CERT_DAYS 397       /* the longest that all clients take */
-#define CERT_RENEW_DAYS 200 /* with less left a start of the server makes another: it may run for long */
+#define CERT_DAYS 397       /* the longest validity that all clients accept */
+#define CERT_RENEW_DAYS 200 /* on start, renewed if less is left: a server may run for months */
 #define PEM_MAX (256 * 1024)
 #define BUNDLE_MAX (16 * 1024 * 1024)
 #define SYSTEM_ROOTS "/etc/ssl/certs/ca-certificates.crt"
@@ -48,7 +47,7 @@ static int make_dirs(struct job *j, struct err *e)
 	return j->dir < 0 ? err_sys(e, "open '%s'", path) : 0;
 }
 
-/* Whole or not at all: a server that reads it at this moment sees the old one or the new one. */
+/* Replaces the file atomically: a server that reads it meanwhile gets the old or the new contents. */
 static int put_file(int dir, const char *name, struct str text, mode_t mode, struct err *e)
 {
 	char tmp[64];
@@ -103,7 +102,7 @@ static int get_authority(struct job *j, const struct x509_names *names, struct e
 	return 0;
 }
 
-/* A directory that everybody can pass through, whatever the umask says. One that was there before stays as it is. */
+/* Creates a directory that everyone may traverse, regardless of the umask. An existing directory is not changed. */
 static int make_public_dir(const char *path)
 {
 	if (mkdir(path, 0755) < 0)
@@ -127,7 +126,7 @@ static int make_public_path(const char *path, struct err *e)
 	return r < 0 ? err_sys(e, "create directory '%s'", path) : 0;
 }
 
-/* Whoever may use the server must be able to read these, and STATE is for root alone. */
+/* Copies the certificates to a directory that all users can read; STATE is readable by root only. */
 static int put_public(const struct job *j, struct err *e)
 {
 	autobuf struct buf bundle = BUF_INIT(BUNDLE_MAX);
@@ -138,7 +137,7 @@ static int put_public(const struct job *j, struct err *e)
 	dir = open(j->public_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return err_sys(e, "open '%s'", j->public_dir);
-	(void)get_file(AT_FDCWD, SYSTEM_ROOTS, &bundle); /* a system may have none */
+	(void)get_file(AT_FDCWD, SYSTEM_ROOTS, &bundle); /* may be missing */
 	if (bundle.bad)
 		return err_set(e, EFBIG, "read " SYSTEM_ROOTS);
 	buf_str(&bundle, buf_view(&j->ca));
@@ -186,7 +185,7 @@ static int init(struct job *j, struct err *e)
 	int r = x509_make_cert(buf_view(&j->ca), buf_view(&j->ca_key), &names, (unsigned)j->days, &cert, &key, e);
 	if (r == -EKEYREJECTED)
 		return err_wrap(e, "--new-ca creates another one, which clients have to install");
-	/* The key first: a server that is told in between finds that the two do not fit and tries again. */
+	/* The key comes first: a server that reloads in between finds a mismatch and tries again. */
 	if (r < 0 || put_file(j->dir, "key.pem", buf_view(&key), 0600, e) < 0 ||
 	    put_file(j->dir, "cert.pem", buf_view(&cert), 0644, e) < 0 ||
 	    put_file(j->dir, "domain", str_of(j->domain), 0644, e) < 0)
@@ -207,7 +206,7 @@ static void job_done(struct job *j)
 	fd_close(j->dir);
 }
 
-/* Both are there, and good for so long that nothing needs to be done. */
+/* True if key and certificate exist and need no renewal yet. */
 static bool is_good(struct job *j)
 {
 	autobuf struct buf cert = BUF_INIT(PEM_MAX);
@@ -247,7 +246,7 @@ int tls_make_local(const char *state, const char *run_dir, struct err *e)
 
 	if (r == 0)
 		r = publish_in(&j, first, good, e);
-	if (r < 0 && j.dir >= 0 && strcmp(first, in_run) != 0) { /* a machine whose /etc cannot be written */
+	if (r < 0 && j.dir >= 0 && strcmp(first, in_run) != 0) { /* for example, /etc is read-only */
 		*e = ERR_INIT;
 		r = publish_in(&j, in_run, is_good(&j), e);
 	}
@@ -260,7 +259,7 @@ bool tls_names_resolve(const char *domain)
 	autofree char *name = str_fmt("8000-i0000000000000000000.%.*s", (int)strcspn(domain, ":"), domain);
 	struct addrinfo *found = NULL;
 
-	(void)setenv("RES_OPTIONS", "timeout:1 attempts:1", 1); /* somebody waits for the answer */
+	(void)setenv("RES_OPTIONS", "timeout:1 attempts:1", 1); /* the user is waiting for the answer */
 	int no = name ? getaddrinfo(name, NULL, &(struct addrinfo) { .ai_socktype = SOCK_STREAM }, &found) : EAI_MEMORY;
 
 	if (no == 0)

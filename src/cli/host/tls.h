@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/host/tls: where `atoll tls init` leaves what clients need. */
+/* cli/host/tls: the certificates that `atoll tls init` creates. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,12 +7,12 @@
 #include "base/err.h"
 
 #define TLS_DOMAIN_DEFAULT "atoll.localhost"
-#define TLS_PUBLIC_DEFAULT "/etc/atoll/tls" /* of the default state directory */
+#define TLS_PUBLIC_DEFAULT "/etc/atoll/tls" /* for the default state directory */
 
-/* Makes sure that there is a certificate, as `atoll tls init` makes it, that is good for a while yet, and that all
- * users of the machine find whom to trust: where they did before, else in RUN/tls (of another state directory than the
- * default one). */
+/* Ensures that a local certificate exists, as `atoll tls init` creates it, that it need not be renewed yet, and that
+ * all users can read the CA certificate: in the directory used before, else in TLS_PUBLIC_DEFAULT for the default
+ * state directory and RUN/tls for others. */
 int tls_make_local(const char *state, const char *run_dir, struct err *e);
 
-/* Does this machine find names below that domain (without its port) anywhere? */
+/* True if names under the domain (given without port) resolve on this machine. */
 bool tls_names_resolve(const char *domain);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/host/x509: what `openssl req` and `openssl x509` would do, without their configuration files. */
+/* cli/host/x509: does what `openssl req` and `openssl x509` do, without their configuration files. */
 #include "cli/host/x509.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "base/fd.h"
 
 #define DAY_S 86400
-#define CLOCK_SLACK_S 3600 /* clients whose clock is a little behind */
+#define CLOCK_SLACK_S 3600 /* for clients whose clock is slow */
 #define NAMES_MAX 2048
 #define SERIAL_BYTES 16
 
@@ -77,7 +77,7 @@ static int put_ext(X509 *x, X509 *issuer, int nid, const char *value, struct err
 	return ok ? 0 : ssl_err(e, OBJ_nid2sn(nid));
 }
 
-/* What all certificates have: version, serial number, dates, key, names of subject and issuer. */
+/* Sets the fields common to all certificates: version, serial number, dates, key, subject and issuer. */
 static int fill(X509 *x, const char *common_name, X509 *issuer, EVP_PKEY *key, unsigned days, struct err *e)
 {
 	unsigned char serial[SERIAL_BYTES];
@@ -114,7 +114,7 @@ static int put_pem(X509 *x, EVP_PKEY *key, struct buf *ret_cert, struct buf *ret
 	return ret_cert->bad || ret_key->bad ? err_set(e, ENOMEM, "write a certificate: out of memory") : 0;
 }
 
-/* Names below which the authority may sign. Without the star: a constraint on a name holds for all below it. */
+/* Writes the name constraints. The "*." is omitted, because a constraint on a name applies to all names under it. */
 static int constraints(const struct x509_names *names, struct buf *b, struct err *e)
 {
 	buf_z(b, "critical");
@@ -176,7 +176,7 @@ static int alt_names(const struct x509_names *names, struct buf *b, struct err *
 	return buf_cstr(b) ? 0 : err_set(e, E2BIG, "too many names");
 }
 
-/* As a client that trusts this authority and no other. */
+/* Verifies the certificate as a client that trusts only this authority. */
 static int check(X509 *ca, X509 *x, struct err *e)
 {
 	X509_STORE *store = X509_STORE_new();
