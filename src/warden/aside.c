@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* aside: pidfds that take care of themselves. */
+/* aside: pidfds that free themselves. */
 #include "warden/aside.h"
 
 #include <signal.h>
@@ -21,7 +21,7 @@ struct child {
 	pid_t pid;
 	int pidfd;
 	struct watch *watch;
-	void (*done)(void *arg); /* NULL: nobody waits */
+	void (*done)(void *arg); /* NULL: no callback */
 	void *arg;
 };
 
@@ -78,8 +78,8 @@ int aside_watch(struct loop *l, pid_t pid, void (*done)(void *arg), void *arg)
 	return -ENOMEM;
 }
 
-/* By their uid: each child of our own is root or a user of the host. One of those that has ended stops this, until its
- * owner has collected it. */
+/* Recognises orphans by their uid: the warden's own children run as root or as a user of the host. If one of
+ * those is the first zombie that waitid() reports, the loop stops until its owner has reaped it. */
 void aside_reap_orphans(void)
 {
 	for (;;) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* aside: child processes that never make the loop wait. */
+/* aside: child processes that the event loop never blocks on. */
 #pragma once
 
 #include <sys/types.h>
@@ -7,27 +7,28 @@
 struct loop;
 struct warden;
 
-/* Collects a child that nobody needs an answer from, whenever it ends. */
+/* Reaps a child when it exits. Its result is discarded. */
 void aside_forget(struct loop *l, pid_t pid);
 
-/* done(arg) is called when it has ended and was collected. -ENOMEM: nobody watches it. */
+/* Calls done(arg) after the child has exited and was reaped. -ENOMEM: the child is not watched. */
 int aside_watch(struct loop *l, pid_t pid, void (*done)(void *arg), void *arg);
 
-/* Collects processes of sandboxes that have become our children: as pid 1 of a container we get every orphan. */
+/* Reaps orphaned processes of sandboxes. As pid 1 of a container the warden becomes the parent of every orphan. */
 void aside_reap_orphans(void);
 
-/* Waits for none of them any more, and calls nobody: the warden is about to end. */
+/* Drops all watches without calling anything. For a warden that is about to exit. */
 void aside_leave(void);
 
-/* Runs fn(arg) in a child that dies with us, and then calls done(arg) here. -errno: there is no child and no call. */
+/* Runs fn(arg) in a child that dies with the warden, then calls done(arg) in the warden. On -errno there is no
+ * child, and done is not called. */
 int aside_run(struct loop *l, void (*fn)(void *arg), void (*done)(void *arg), void *arg);
 
-/* For every child that is not a program of its own: signals as at the start of a process, and a session of its own,
- * since Ctrl-C on the warden's terminal is for the warden alone. The loop's handlers would write to a pipe that is
- * shared with it. */
+/* For every child that does not exec: resets all signals to their defaults and starts a new session, because
+ * Ctrl-C on the warden's terminal is meant for the warden alone. The loop's signal handlers would write to a
+ * pipe that the child shares with the warden. */
 void aside_signals(void);
 
-/* In every child that runs engine code for long: closes what the warden holds but such a child must not: its locks,
- * listeners and links would outlive a killed warden. Also lets it be looked at: the warden is not dumpable, and then
- * only host root may open /proc/PID/uid_map of what is made here. */
+/* For every child that runs engine code for long. Closes the warden's locks, listeners and links, which would
+ * otherwise outlive a killed warden. Also makes the child dumpable: the warden is not, and only host root may
+ * open /proc/PID/uid_map of the descendants of a process that is not dumpable. */
 void warden_let_go(const struct warden *w);

@@ -17,11 +17,11 @@
 #define DIGITS 8
 #define SUFFIX ".jsonl"
 #define N_MAX 99999999u
-#define AGE_S 86400 /* of a segment that is not full, before another one is begun */
+#define AGE_S 86400 /* age of a segment that is not full before the next one may begin */
 
 struct survey {
-	uint32_t first, last; /* 0: there is none; last: that was ever written to */
-	uint64_t bytes;       /* of all */
+	uint32_t first, last; /* 0: none; last: the last one ever written to */
+	uint64_t bytes;       /* of all segments */
 	uint64_t last_bytes;
 	int64_t last_born_s;
 };
@@ -61,9 +61,9 @@ static int open_dir(const struct config *c, struct err *e)
 	return fd < 0 ? err_sys(e, "open '%s'", path) : fd;
 }
 
-/* The front can give its file any length without filling it: what takes no room on the disk does not count. And it can
- * empty it, so an empty file is unused only if nothing was done to it since it was made (the times of a file are its
- * owner's to set, and that is root). */
+/* The front can extend its file without filling it, so only allocated blocks count. It can also truncate it, so
+ * an empty file is unused only if it was never modified since its creation. (Only the owner of a file can set
+ * its times, and that is root.) */
 static bool segment_look(int dirfd, const char *name, struct segment *ret)
 {
 	struct statx st;
@@ -118,7 +118,8 @@ static uint64_t segment_bytes(const struct config *c)
 	return c->audit_segment_kb << 10;
 }
 
-/* Else a front could make files without end. A file system that compresses may take a fraction of the size. */
+/* Otherwise a front could create files without end. Because a compressing file system may store a segment in a
+ * fraction of its size, an eighth of the segment size is enough. */
 static bool may_follow(const struct config *c, const struct survey *sv)
 {
 	uint64_t age_s = c->audit_kept_s && c->audit_kept_s / 4 < AGE_S ? c->audit_kept_s / 4 : AGE_S;
@@ -154,7 +155,7 @@ int audit_open(const struct config *c, uint32_t n, struct msg_audit_file *re, in
 		return err_sys(e, "open '%s' of the audit trail", name);
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, EINVAL, "'%s' of the audit trail is not a file", name);
-	(void)fsync(dir); /* the name, too, outlives a crash of the host */
+	(void)fsync(dir); /* the directory entry survives a crash of the host, too */
 	re->n = n;
 	re->first = sv.first ? sv.first : n;
 	re->bytes = n == sv.last ? sv.bytes - sv.last_bytes : sv.bytes;
@@ -182,7 +183,8 @@ int audit_drop(const struct config *c, uint32_t n, struct err *e)
 
 	uint64_t bytes = sv.bytes - (sv.last_bytes > segment_bytes(c) ? sv.last_bytes - segment_bytes(c) : 0);
 
-	if (!is_old && bytes <= c->audit_max_mb << 20) /* the last one can be made as large as the disk at once */
+	if (!is_old &&
+	    bytes <= c->audit_max_mb << 20) /* without the excess of the last one, which the front controls */
 		return err_set(e, EPERM, "segment %u of the audit trail is not to be dropped yet", n);
 	if (unlinkat(dir, name, 0) < 0)
 		return err_sys(e, "remove '%s' of the audit trail", name);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* audit: the files of the audit trail, opened for the front, which can open none.
+/* audit: opens the files of the audit trail for the front, which cannot open them itself.
  *
- * They lie in a directory that only root can enter: of what the front has written before, it has no more than an fd of
- * the last segment. What is dropped is checked here, so that a front that was taken over cannot remove what it did. The
- * warden does not look into the files. (Records of refused system calls, of which warden/service/refusals.h tells, are
- * something else.) */
+ * The files are in a directory that only root can enter, so the front has no access to old segments other than
+ * an fd of the last one. The warden decides which segments are deleted, so that a compromised front cannot erase
+ * its traces. The warden does not read the files. (The kernel's records of refused system calls are a different
+ * subject: warden/service/refusals.h.) */
 #pragma once
 
 #include <stdint.h>
@@ -16,10 +16,11 @@ struct config;
 
 #define AUDIT_DIR "audit" /* below the state directory */
 
-/* n: 0 for the last segment that was ever written to (also if it is empty now: there is no way back to an older one),
- * or the first of all; else the number of the one behind it, empty. The fd is for reading and appending; fills in what
- * *re tells of it. -EPERM: it is too early for another one. */
+/* n: 0 opens the last segment ever written to (even if it is empty now: there is no way back to an older one),
+ * or creates the first; otherwise n must be the number after the last, and the segment is empty. The fd is for
+ * reading and appending. Fills in *re. -EPERM: it is too early for another segment. */
 int audit_open(const struct config *c, uint32_t n, struct msg_audit_file *re, int *ret_fd, struct err *e);
 
-/* n: the first one, not the last. -EPERM: it is neither old enough, nor is there too much. */
+/* Deletes segment n, which must be the first and not the last. -EPERM: it is not old enough, and the size limit
+ * is not exceeded. */
 int audit_drop(const struct config *c, uint32_t n, struct err *e);

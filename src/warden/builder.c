@@ -23,7 +23,7 @@ struct builder {
 	struct unit *sb;
 	struct loop *loop;
 	pid_t pid;
-	bool reported; /* ends by itself */
+	bool reported; /* exits by itself */
 	int sock;
 	struct watch *watch;
 	struct timer *timer;
@@ -37,7 +37,7 @@ struct report {
 
 /* --- in the child ------------------------------------------------------------------------------------------ */
 
-/* The policy first: it is in force before there is anything that it could concern. */
+/* Applies the policy first, so that it is in force before the sandbox exists. */
 static int child_build(const struct unit *sb, struct engine_record *ret, int *ret_pidfd, struct err *e)
 {
 	const struct warden *w = sb->w;
@@ -174,7 +174,7 @@ void builder_free(struct builder *b)
 	if (b->pid > 0) {
 		if (!b->reported)
 			(void)kill(b->pid, SIGKILL);
-		aside_forget(b->loop, b->pid); /* a stuck one may sit in the kernel for long */
+		aside_forget(b->loop, b->pid); /* a stuck builder may stay in the kernel for a long time */
 	}
 	free(b);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* builder: the child process in which the engine makes one sandbox, so that the warden's loop never waits.
+/* builder: the child process in which the engine creates one sandbox, so that the warden's loop never blocks.
  *
- * It reports the record and the pidfd over a socketpair and ends. One that takes longer than BUILDER_MS
- * (BUILDER_RESTORE_MS) is killed, and it dies with the warden: the next warden finds the record in stage STARTING and
- * clears what is there. */
+ * The builder reports the record and the pidfd over a socketpair and exits. It is killed after BUILDER_MS
+ * (BUILDER_RESTORE_MS), and it dies with the warden: the next warden finds the record in stage STARTING and
+ * removes what the builder left behind. */
 #pragma once
 
 #include "base/err.h"
@@ -12,9 +12,9 @@ struct builder;
 struct unit;
 
 #define BUILDER_MS 20000
-#define BUILDER_RESTORE_MS 150000 /* a memory of gigabytes has to be read from disk */
+#define BUILDER_RESTORE_MS 150000 /* gigabytes of memory may have to be read from disk */
 
-/* Calls sandbox_built() later, unless it fails right away. */
+/* Calls unit_built() later, unless it fails immediately. */
 int builder_new(struct unit *sb, struct builder **ret, struct err *e);
 
-void builder_free(struct builder *b); /* kills it unless it has reported; NULL is fine */
+void builder_free(struct builder *b); /* kills it unless it has reported; NULL is allowed */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* certs: opens what the configuration names, or what `atoll tls init` has made. */
+/* certs: opens the configured files, or those that `atoll tls init` has created. */
 #include "warden/certs.h"
 
 #include <fcntl.h>
@@ -22,8 +22,8 @@ int certs_open(const struct config *c, enum tls_file which, int *ret_fd, struct 
 	    which == TLS_FILE_CERT ? "cert.pem" : "key.pem");
 	const char *path = given[0] ? given : made;
 
-	/* O_NONBLOCK: a FIFO must not hold us up. Links are followed: that is how those who renew certificates put them
-	 * in place. */
+	/* O_NONBLOCK: a FIFO must not block the warden. Symbolic links are followed, because tools that renew
+	 * certificates install them as links. */
 	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0 && errno == ENOENT && !given[0])
 		return err_set(e, ENOENT, "no certificate in '%s': run 'atoll tls init', or set tls_cert and tls_key",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* certs: the files of the TLS certificate, opened for the front.
+/* certs: opens the files of the TLS certificate for the front.
  *
- * The key is readable by root alone and stays so: the front gets an open fd, each time that it asks, and never a path.
- * The warden does not look into the files. */
+ * The key stays readable by root alone. The front gets an open fd on each request, never a path. The warden does
+ * not read the files. */
 #pragma once
 
 #include "base/err.h"
@@ -10,6 +10,6 @@
 
 struct config;
 
-#define CERTS_DIR "tls" /* below the state directory: where `atoll tls init` puts things */
+#define CERTS_DIR "tls" /* below the state directory; `atoll tls init` writes there */
 
 int certs_open(const struct config *c, enum tls_file which, int *ret_fd, struct err *e);

@@ -14,9 +14,9 @@
 #include "ipc/check.h"
 
 #define CONFIG_FILE_MAX (64 * 1024)
-#define WARM_POOL_SIZE 4           /* finished sandboxes per template, */
-#define WARM_POOL_MAX 32           /* in a rush */
-#define MB_MAX (16u * 1024 * 1024) /* 16 TiB: what a number of megabytes may say */
+#define WARM_POOL_SIZE 4           /* ready sandboxes per template, */
+#define WARM_POOL_MAX 32           /* and the maximum under load */
+#define MB_MAX (16u * 1024 * 1024) /* 16 TiB: upper bound of every setting in megabytes */
 
 enum kind {
 	KIND_TEXT,
@@ -40,9 +40,9 @@ enum kind {
 struct key {
 	const char *name;
 	enum kind kind;
-	size_t at, size; /* the field of struct config */
+	size_t at, size; /* the field in struct config */
 	uint64_t min, max;
-	bool cli_only; /* makes no sense in the file, or the file is found by it */
+	bool cli_only; /* meaningless in the file, or needed to find the file */
 };
 
 #define FIELD(f) offsetof(struct config, f), sizeof(((struct config *)0)->f)
@@ -301,7 +301,7 @@ static int set_template(struct config *c, struct str value)
 	return 0;
 }
 
-/* Addresses and ranges with commas or blanks between them. What is closed for good cannot be opened here. */
+/* Addresses and ranges, separated by commas or blanks. Ranges that are always closed cannot be opened here. */
 static int set_ranges(struct config *c, struct str value)
 {
 	uint32_t n = 0;
@@ -358,7 +358,7 @@ static int set_token(enum token_need *field, struct str value)
 	return i < 0 ? i : 0;
 }
 
-/* Addresses with commas or blanks between them; commas are kept. */
+/* Addresses, separated by commas or blanks; stored with commas. */
 static int set_hosts(char *field, size_t size, struct str value)
 {
 	size_t n = 0;
@@ -451,7 +451,7 @@ static int set_field(struct config *c, const struct key *k, struct str value)
 	return -EINVAL;
 }
 
-/* Why a value was refused, in words that tell what would be taken. */
+/* Reports a rejected value together with what would be accepted. */
 static int refuse(const struct key *k, struct str value, int r, struct err *e)
 {
 	static const char *const want[] = {
@@ -540,13 +540,13 @@ static int load_file(struct config *c, const char *path, struct err *e)
 	return 0;
 }
 
-/* One option at argv[*i]: `--key value`, `--key=value`, or a switch. With only_file set takes --config and skips the
- * rest. */
+/* One option at argv[*i]: `--key value`, `--key=value`, or a switch. With only_file set, handles --config and
+ * skips everything else. */
 static int take_option(struct config *c, int argc, char **argv, int *i, bool only_file, struct err *e)
 {
 	const char *arg = argv[*i];
 
-	if (strcmp(arg, "--foreground") == 0) /* it never goes elsewhere; taken for those who want to say so */
+	if (strcmp(arg, "--foreground") == 0) /* atolld never daemonizes; the option is accepted for clarity */
 		return 0;
 	if (strcmp(arg, "--version") == 0) {
 		c->version = true;
@@ -584,7 +584,8 @@ static int take_options(struct config *c, int argc, char **argv, bool only_file,
 	return 0;
 }
 
-/* Can only processes of this machine connect to it? What is not an address is refused later, by who binds it. */
+/* Returns whether only processes of this machine can connect to the address. What is not an address is rejected
+ * later, when it is bound. */
 static bool is_loopback(struct str listen)
 {
 	const char *colon = listen.n ? memrchr(listen.p, ':', listen.n) : NULL;
@@ -606,7 +607,7 @@ struct str config_next_word(struct str *list)
 	return w;
 }
 
-/* Something that trusts whoever can connect, and an address that others can connect to. */
+/* Rejects a setting that trusts every client unless all addresses are loopback addresses. */
 static int all_loopback(const char *key, const char *listen_key, const char *listen, struct err *e)
 {
 	struct str rest = str_of(listen), w;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config_limits: what a sandbox gets and the most that it may have, for all templates and for single ones. */
+/* config_limits: default and maximum limits of a sandbox, for all templates and for single ones. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -14,8 +14,8 @@
 
 static const struct {
 	const char *name;
-	uint64_t usual; /* what a sandbox gets when nobody says otherwise; at most its maximum */
-	bool optional;  /* 0 is no limit, and as a maximum: no limit to that */
+	uint64_t usual; /* default if nothing else is configured; at most the maximum */
+	bool optional;  /* 0 means no limit; a maximum of 0 means unbounded */
 } limits[LIM_COUNT] = {
 	[LIM_MEMORY_MB] = { "memory_mb", 1024 },
 	[LIM_CPUS] = { "cpus", 2000 },
@@ -45,7 +45,8 @@ struct msg_limits config_limits(const uint64_t v[LIM_COUNT])
 	};
 }
 
-/* A default that was not set is the usual one, or the maximum where that is lower; one that was set must fit. */
+/* A default that was not configured becomes the usual value, or the maximum if that is lower. A configured one
+ * must not exceed the maximum. */
 static int fit(enum config_limit i, const char *prefix, uint64_t *value, uint64_t usual, uint64_t max, struct err *e)
 {
 	const char *what = limits[i].name;
@@ -59,7 +60,7 @@ static int fit(enum config_limit i, const char *prefix, uint64_t *value, uint64_
 	    (unsigned long long)max);
 }
 
-/* A sandbox cannot be promised more than there is. */
+/* Lowers the maxima to what the host has. */
 static void clip_to_host(struct config *c)
 {
 	struct rlimit files;
@@ -113,7 +114,7 @@ int config_settle_limits(struct config *c, struct err *e)
 	return 0;
 }
 
-/* "memory_mb=512" or "max_memory_mb=1024", with the ranges that the keys of all templates have. */
+/* "memory_mb=512" or "max_memory_mb=1024", with the same ranges as the global keys. */
 static int set_word(struct template_limits *t, struct str word)
 {
 	struct str value = word, name = str_cut(&value, '=');

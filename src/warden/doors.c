@@ -41,7 +41,7 @@ static int open_all(struct warden *w, const char *list, const char *kind, char *
 	return 0;
 }
 
-/* Names below localhost mean both loopback addresses, and some clients try only the first, which is ::1. */
+/* Names below localhost resolve to both loopback addresses, and some clients try only the first, which is ::1. */
 static void open_beside(struct warden *w, struct err *e)
 {
 	const char *port = strrchr(w->ready_url, ':');
@@ -53,20 +53,20 @@ static void open_beside(struct warden *w, struct err *e)
 	(void)snprintf(where, sizeof where, "[::1]%s", port);
 	if (open_all(w, where, "both", url, sizeof url, e) == 0)
 		return;
-	if (e->no != EADDRNOTAVAIL && e->no != EAFNOSUPPORT) /* a machine without IPv6 */
+	if (e->no != EADDRNOTAVAIL && e->no != EAFNOSUPPORT) /* the machine has no IPv6 */
 		log_warn("names below localhost also resolve to ::1, which is not served: some clients cannot connect",
 		    "err=%s", e->text);
 	*e = ERR_INIT;
 }
 
-/* Plain HTTP, and TLS on the same ports if it has nowhere else to be and there is a certificate. */
+/* Plain HTTP; TLS on the same ports, too, if tls_listen is not set and there is a certificate. */
 static int open_listen(struct warden *w, struct err *e)
 {
 	const struct config *c = &w->cfg;
 	autoclose int cert = -1;
 	bool both = c->local_tls && !c->tls_listen[0] && certs_open(c, TLS_FILE_CERT, &cert, e) == 0;
 
-	*e = ERR_INIT; /* `atoll serve` has said why there is none */
+	*e = ERR_INIT; /* `atoll serve` has already reported why there is none */
 	if (open_all(w, c->listen, both ? "both" : "http", w->ready_url, sizeof w->ready_url, e) < 0)
 		return -e->no;
 	if (!both)
@@ -76,7 +76,7 @@ static int open_listen(struct warden *w, struct err *e)
 	return 0;
 }
 
-/* The ports that clients use with E2B_DEBUG, on both addresses that "localhost" may mean. */
+/* The ports that clients use with E2B_DEBUG, on both addresses that "localhost" may resolve to. */
 static int open_debug(struct warden *w, struct err *e)
 {
 	static const struct {
@@ -97,7 +97,7 @@ static int open_debug(struct warden *w, struct err *e)
 			continue;
 		if (host[0] != '[' || (e->no != EADDRNOTAVAIL && e->no != EAFNOSUPPORT))
 			return err_wrap(e, "debug_ports");
-		*e = ERR_INIT; /* a machine without IPv6 */
+		*e = ERR_INIT; /* the machine has no IPv6 */
 	}
 	return 0;
 }
@@ -110,8 +110,8 @@ static bool is_domain(const char *z)
 	return n > 0 && z[0] != '.' && z[0] != '-' && (port ? port[0] && !port[strspn(port, "0123456789")] : !z[n]);
 }
 
-/* The configured one, or the one that the certificate was made for, and the port that clients have to name with it.
- * Never none: clients that are told of no domain take that of E2B's cloud. */
+/* Chooses the configured domain or the one that the certificate was made for, with the port that clients must
+ * append. The domain is never empty: without one, clients would use the domain of E2B's cloud. */
 static int choose_domain(struct warden *w, struct err *e)
 {
 	char made[128] = "";
@@ -126,7 +126,7 @@ static int choose_domain(struct warden *w, struct err *e)
 	}
 	if (name[0] && !is_domain(name))
 		return err_set(e, EINVAL, "domain = '%s': want a name in lower case, with or without :PORT", name);
-	/* A configured one without tls_listen is that of a proxy before us. */
+	/* A configured domain without tls_listen belongs to a reverse proxy in front of the server. */
 	const char *url = w->cfg.domain[0] && !w->cfg.tls_listen[0] ? ":" HTTPS_PORT
 	    : w->tls_url[0]                                         ? w->tls_url
 								    : w->ready_url;
@@ -137,8 +137,8 @@ static int choose_domain(struct warden *w, struct err *e)
 	return 0;
 }
 
-/* One for sandboxes, which speaks what the one that the domain leads to from outside does. A domain that leads to a
- * proxy before us has its way from inside there, or none. */
+/* Opens a listener for sandboxes that speaks the same protocol as the one the domain leads to from outside. If
+ * the domain leads to a reverse proxy, sandboxes reach it through that proxy or not at all. */
 static int open_inside(struct warden *w, struct err *e)
 {
 	const struct config *c = &w->cfg;
@@ -156,7 +156,7 @@ static int open_inside(struct warden *w, struct err *e)
 	return 0;
 }
 
-/* A certificate that cannot be opened is told now, in words, and not by a front that does not start. */
+/* Checks the certificate now and reports why it cannot be opened, rather than let the front fail to start. */
 static int check_certs(const struct config *c, struct err *e)
 {
 	autoclose int cert = -1, key = -1;

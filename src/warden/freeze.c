@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* freeze: stopping all of a sandbox, and letting it go on.
+/* freeze: freezes and thaws all processes of a sandbox.
  *
- * A process that waits for the disk stops only when the disk has answered. The warden's loop does not wait for it: it
- * looks again now and then, and the front gets its answer when all have stopped, or when that takes too long and they
- * run on. */
+ * A process in disk I/O freezes only when the I/O completes. The warden's loop does not block: it polls, and the
+ * front gets its answer when all processes are frozen, or when the timeout expires and they run again. */
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -16,7 +15,7 @@
 
 #define LOOK_MS 5
 #define GIVE_UP_MS 10000
-#define GIVE_UP_THAW_MS 60000 /* somebody of before is still reading its memory */
+#define GIVE_UP_THAW_MS 60000 /* an earlier checkpoint may still be reading its memory */
 
 static void answer(struct unit *sb, int r, const struct err *e)
 {
@@ -38,7 +37,7 @@ static int note(struct unit *sb, bool frozen, struct err *e)
 	return record_write(sb->w->records_dir, &rec, e);
 }
 
-/* It runs on, as if nobody had asked. */
+/* The sandbox runs on as if the request had never been made. */
 static void give_up(struct unit *sb, const struct err *why)
 {
 	struct err e = ERR_INIT;
@@ -59,7 +58,7 @@ static void look(struct unit *sb)
 		answer(sb, -ENOENT, &e);
 		return;
 	}
-	if (sb->freezing.life != sb->w->life) { /* whoever asked is gone, and was never told that it worked */
+	if (sb->freezing.life != sb->w->life) { /* the front that asked is gone, and was never told of success */
 		(void)err_set(&e, ECANCELED, "cancelled");
 		give_up(sb, &e);
 		return;
@@ -118,7 +117,7 @@ void unit_thaw(struct unit *sb, uint32_t seq)
 
 	if (keeper_puts_off(sb, seq))
 		return;
-	keeper_free(take_ptr(&sb->keeper)); /* what it writes is of the past from now on */
+	keeper_free(take_ptr(&sb->keeper)); /* what it writes is out of date from now on */
 	if (sb->freezing.seq && (!sb->freezing.thaws || sb->freezing.life != w->life)) {
 		(void)err_set(&e, ECANCELED, "it was thawed before all of it was frozen");
 		give_up(sb, &e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front: one link at a time; a front that breaks the protocol is ended and another one started. */
+/* front: one link at a time. A front that breaks the protocol is killed, and another one is started. */
 #include "warden/front.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #define HELLO_MS 10000
 #define FRONT_ARGS 128
 #define FRONT_NUMBERS 48
-#define FRONT_TRIES 5 /* of a first start: something is wrong that a sixth will not cure */
+#define FRONT_TRIES 5 /* at the first start; a sixth attempt would fail as well */
 
 static const char *const audit_word[] = { [AUDIT_OFF] = "off", [AUDIT_ON] = "on", [AUDIT_REQUIRED] = "required" };
 static const char *const token_word[] = { [TOKEN_NONE] = "none", [TOKEN_EXECUTE] = "execute", [TOKEN_ALL] = "all" };
@@ -55,7 +55,7 @@ static void on_packet(void *user, const void *p, size_t n, const int *fds, size_
 {
 	struct warden *w = user;
 	enum msg_type type;
-	/* Aligned, and as large as the largest message: the handlers read it as the struct that it is. */
+	/* Aligned, and as large as the largest message, because the handlers cast it to the struct of its type. */
 	_Alignas(8) char msg[MSG_MAX];
 
 	(void)fds;
@@ -78,8 +78,8 @@ static void on_gone(void *user, const char *why)
 {
 	struct warden *w = user;
 
-	/* An exit shows here and at the pidfd; the one that comes second finds nothing left to do. One that was told to
-	 * stop has closed its end and is writing what it has: it ends by itself, or is late. */
+	/* An exit is seen here and at the pidfd; the second one finds nothing left to do. A front that is
+	 * stopping has closed its end and is writing its state: it exits by itself or runs into the timeout. */
 	if (w->stopping)
 		front_unlink(w, why);
 	else
@@ -106,7 +106,7 @@ static void on_up(void *user, int fd)
 		service_restart(w->front);
 }
 
-/* What a front says that would not do better the next time, and what helps. */
+/* Exit codes of a front for which a restart is useless, and the remedy. */
 static const struct {
 	int status;
 	const char *what, *remedy;
@@ -154,7 +154,7 @@ static void on_no_hello(void *user)
 		front_drop(w, "no hello");
 }
 
-/* The words that the front is started with. They live as long as the service, of which a process has one. */
+/* The arguments of the front. They live as long as the service, of which there is one per process. */
 struct front_words {
 	const char *argv[FRONT_ARGS];
 	size_t n;
@@ -344,7 +344,7 @@ void front_exited(struct warden *w, const struct unit *sb)
 	ev.reason = sb->reason;
 	ev.cpu_ns = sb->last.cpu_ns;
 	ev.sent_bytes = sb->last.sent_bytes;
-	/* A front that has not said hello will ask for the list, which has it no more. */
+	/* A front that has not sent its hello yet will ask for the list, which no longer has this sandbox. */
 	if (w->proto.phase == PHASE_SERVE)
 		answer(w, w->life, &ev, sizeof ev);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* handlers: one function for each request of ipc/messages.tbl, in ops.c or in the file of what it is about. It answers,
- * now or later, and waits for nothing. */
+/* handlers: one function per request of ipc/messages.tbl, in ops.c or in the file of its subject. A handler
+ * answers, now or later, and never blocks. */
 #pragma once
 
 #include "ipc/msg.h"

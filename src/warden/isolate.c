@@ -15,17 +15,18 @@
 #include "base/log.h"
 #include "base/str.h"
 
-/* What all sandboxes take from the host's share: their own smaller limits are set by the engine. */
+/* Host limits that all sandboxes share. The engine sets the lower limits of each sandbox. */
 static const struct {
 	const char *path;
 	uint64_t at_least;
 } host_limits[] = {
 	{ "/proc/sys/fs/inotify/max_user_instances", 65536 }, { "/proc/sys/fs/inotify/max_user_watches", 4194304 },
-	/* One count of all open files of the host, which a single sandbox could use up: without it each is bound by its
-	 * memory, on whose account its files are. It is what systemd sets. */
+	/* The host-wide number of open files, which a single sandbox could use up. Without this limit each
+	 * sandbox is bound by its memory limit, which its open files are charged to. systemd sets the same
+	 * value. */
 	{ "/proc/sys/fs/file-max", INT64_MAX },
-	{ "/proc/sys/kernel/pty/max", 135168 },  /* 1000 times the 128 of one, and the host's own */
-	{ "/proc/sys/kernel/pid_max", 1048576 }, /* 64 full sandboxes would take all of the usual 32768 */
+	{ "/proc/sys/kernel/pty/max", 135168 },  /* 128 for each of 1000 sandboxes, and the host's own */
+	{ "/proc/sys/kernel/pid_max", 1048576 }, /* 64 full sandboxes would use up the default of 32768 */
 };
 
 static void raise_sysctl(const char *path, uint64_t at_least)
@@ -59,15 +60,15 @@ int isolate_mounts(struct err *e)
 {
 	if (unshare(CLONE_NEWNS) < 0)
 		return err_sys(e, "make a mount namespace");
-	/* A slave: what the admin mounts later is seen here, what is mounted here is seen by nobody else. */
+	/* A slave: mounts made later on the host propagate to this namespace, and mounts made here stay here. */
 	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
 		return err_sys(e, "make the mount namespace private");
 	return 0;
 }
 
-/* Never needed to make, limit and end sandboxes. The others stay: user namespaces start with a full set whatever we
- * drop. AUDIT_CONTROL stays to silence a sandbox that floods the kernel's audit system (audit.c); AUDIT_READ was for
- * its socket. */
+/* Not needed to create, limit and end sandboxes. The other capabilities stay, as a user namespace starts with a
+ * full set whatever the warden drops. AUDIT_CONTROL stays for silencing a sandbox that floods the kernel's audit
+ * system (service/refusals.c); AUDIT_READ was needed only for its socket. */
 static const cap_value_t unused_caps[] = {
 	CAP_LINUX_IMMUTABLE,
 	CAP_NET_BROADCAST,
@@ -100,7 +101,7 @@ static int drop_caps(struct err *e)
 		cap_value_t c = unused_caps[i];
 
 		if (prctl(PR_CAPBSET_READ, c, 0, 0, 0) != 1)
-			continue; /* a kernel that does not know it, or a host that never had it */
+			continue; /* unknown to this kernel, or not in the initial bounding set */
 		if (prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0 || cap_set_flag(caps, CAP_EFFECTIVE, 1, &c, CAP_CLEAR) < 0 ||
 		    cap_set_flag(caps, CAP_PERMITTED, 1, &c, CAP_CLEAR) < 0)
 			r = err_sys(e, "drop capability %d", c);
@@ -111,7 +112,7 @@ static int drop_caps(struct err *e)
 	return r;
 }
 
-/* Sandboxes inherit this filter, so nothing is on the list that a program inside may use. */
+/* Sandboxes inherit this filter, so it lists no call that a program in a sandbox may make. */
 static const int refused_calls[] = {
 	SCMP_SYS(kexec_load),
 	SCMP_SYS(kexec_file_load),
@@ -157,15 +158,15 @@ int isolate_calls(struct err *e)
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
 	int r = ctx ? 0 : -ENOMEM;
 
-	/* no_new_privs would reach the sandboxes, where sudo has to work; CAP_SYS_ADMIN installs the filter without
-	 * it. */
+	/* no_new_privs would be inherited by the sandboxes, where sudo must work. With CAP_SYS_ADMIN the filter
+	 * can be installed without it. */
 	if (r == 0)
 		r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_NNP, 0);
 	if (r == 0)
 		r = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(refused_calls); i++) {
 		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), refused_calls[i], 0);
-		if (r == -EDOM || r == -EFAULT) /* not a call of this machine */
+		if (r == -EDOM || r == -EFAULT) /* not a call of this architecture */
 			r = 0;
 	}
 	if (r == 0)

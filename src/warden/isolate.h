@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* isolate: what the warden does to its own process, in the order in which it is called.
+/* isolate: how the warden confines its own process, in the order of the calls.
  *
- *	host	raises limits that sandboxes share with the host; needs nothing
- *	mounts	a private mount namespace; before anything is mounted
- *	calls	the system calls that neither it nor a sandbox makes; before the loop, since libuv from 1.45 on would
- *		set up an
- *		io_uring for its epoll_ctl() and abort when it is refused later
- *	power	gives up what the warden never uses; last, when every socket and the engine are open */
+ *	host	raises host limits that the sandboxes share; has no prerequisites
+ *	mounts	enters a private mount namespace; before anything is mounted
+ *	calls	filters system calls that neither the warden nor a sandbox makes; before the loop is created, because
+ *		libuv 1.45 and later sets up an io_uring for epoll_ctl() and aborts if it is refused later
+ *	power	drops the capabilities that the warden never uses; last, when all sockets and the engine are open */
 #pragma once
 
 #include "base/err.h"

@@ -21,8 +21,8 @@ struct keeper {
 	struct unit *sb;
 	enum msg_type op;
 	uint32_t flags;           /* KEEP_* */
-	uint32_t seq, thaw_seq;   /* 0: nobody waits */
-	uint64_t life, thaw_life; /* the front that asked, and the one that wants it thawed */
+	uint32_t seq, thaw_seq;   /* 0: no request pending */
+	uint64_t life, thaw_life; /* the front that asked, and the one that asked for the thaw */
 	uint64_t began_ms;
 	char name[ID_SIZE], request[REQUEST_ID_SIZE];
 	bool released;
@@ -69,7 +69,8 @@ static __attribute__((noreturn)) void child_main(const struct keeper *k, int soc
 	rp.how = r < 0 ? KEEPER_FAILED : KEEPER_DONE;
 	if (fd_send(sock, &rp, sizeof rp, NULL, 0) == sizeof rp)
 		_exit(0);
-	/* The sandbox was killed meanwhile, and what was kept of it forgotten before it was there. */
+	/* The sandbox was killed meanwhile, and the request to delete the snapshot came before the snapshot
+	 * existed. */
 	if (k->op == OP_SNAPSHOT && r == 0)
 		(void)w->ops->forget(w->engine, k->name, &rp.e);
 	_exit(1);
@@ -91,7 +92,8 @@ static void answer(struct keeper *k, const struct report *rp)
 		front_image(w, k->life, seq, rp->image.bytes, rp->image.dump_us);
 }
 
-/* Whoever wanted to thaw it has waited for this. Who asked for KEEP_THAW still wants what is being written. */
+/* The keeper does not need the sandbox any more. Carries out a deferred thaw, or that of KEEP_THAW, whose
+ * requester still waits for the saved memory. */
 static void release(struct keeper *k)
 {
 	uint32_t seq = k->thaw_seq;
@@ -106,7 +108,7 @@ static void release(struct keeper *k)
 	}
 	if (seq && k->sb->state != UNIT_RUNNING)
 		front_error(k->sb->w, k->thaw_life, seq, ENOENT, "the sandbox has ended");
-	else if (seq && k->thaw_life == k->sb->w->life) /* else whoever asked is gone */
+	else if (seq && k->thaw_life == k->sb->w->life) /* otherwise the front that asked is gone */
 		unit_thaw(k->sb, seq);
 }
 
@@ -210,7 +212,7 @@ bool keeper_puts_off(struct unit *sb, uint32_t seq)
 
 	if (!k || k->released)
 		return false;
-	if (k->thaw_seq && k->thaw_life == sb->w->life) { /* one is enough */
+	if (k->thaw_seq && k->thaw_life == sb->w->life) { /* only one can wait */
 		front_error(sb->w, sb->w->life, seq, EBUSY, "it is being thawed already");
 	} else {
 		k->thaw_seq = seq;
@@ -243,6 +245,6 @@ void keeper_free(struct keeper *k)
 	watch_free(k->watch);
 	fd_close(k->sock);
 	if (k->pid > 0)
-		aside_forget(w->loop, k->pid); /* it ends by itself: what it works on is gone */
+		aside_forget(w->loop, k->pid); /* it exits by itself: its sandbox or its result is gone */
 	free(k);
 }

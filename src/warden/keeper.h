@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* keeper: the child process in which the engine writes the disk or the memory of a frozen sandbox, so that the warden's
- * loop never waits. There is one per sandbox at a time.
+/* keeper: the child process in which the engine saves the disk or the memory of a frozen sandbox, so that the
+ * warden's loop never blocks. There is at most one per sandbox.
  *
- * While it needs the sandbox nobody may thaw it (with KEEP_THAW it does that itself then); a thaw that comes meanwhile
- * is carried out afterwards. It dies with the warden, but a dump that has begun goes on in atoll-ckpt. */
+ * While the child needs the sandbox, the sandbox must not be thawed. A thaw that is requested meanwhile is done
+ * afterwards; with KEEP_THAW the keeper thaws the sandbox itself. The child dies with the warden, but a dump
+ * that has begun continues in atoll-ckpt. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,11 +16,11 @@ struct keeper;
 struct unit;
 struct warden;
 
-/* OP_SNAPSHOT or OP_CHECKPOINT, checked, of a running sandbox; answers the front by itself. */
+/* Carries out a checked OP_SNAPSHOT or OP_CHECKPOINT for a running sandbox, and answers the front. */
 void keeper_begin(struct unit *sb, const struct msg_keep *m);
 
-/* Is the sandbox in use by it? Then the thaw with that seq is put off until it is not, and true is returned. */
+/* If the keeper still needs the sandbox, defers the thaw with that seq until it does not, and returns true. */
 bool keeper_puts_off(struct unit *sb, uint32_t seq);
 
-bool keeper_writes(const struct warden *w, const char *name); /* one of them, under that name */
-void keeper_free(struct keeper *k); /* NULL is fine; who waits for it is told that it was cancelled */
+bool keeper_writes(const struct warden *w, const char *name); /* a keeper is writing under that name */
+void keeper_free(struct keeper *k); /* NULL is allowed; a pending request is answered with "cancelled" */

@@ -43,7 +43,7 @@ int user_find(const char *name, uid_t *ret_uid, gid_t *ret_gid, struct err *e)
 	return 0;
 }
 
-/* mkdir -p; the parts above get the usual mode, the last one `mode`. */
+/* mkdir -p; parent directories get the default mode, the last one gets `mode`. */
 static int make_path(const char *path, mode_t mode, struct err *e)
 {
 	char part[PATH_MAX];
@@ -70,7 +70,8 @@ static int without_links(char path[PATH_MAX], struct err *e)
 
 int layout_dirs(struct config *c, struct err *e)
 {
-	/* What is locked there must not be open to others: whoever can open a file can lock it. */
+	/* These directories hold lock files, so they must not be open to others: everyone who can open a file
+	 * can lock it. */
 	if (make_path(c->state, 0700, e) < 0 || make_path(c->run, 0755, e) < 0 ||
 	    make_path(REGISTRY_DIR, 0700, e) < 0 || without_links(c->state, e) < 0 || without_links(c->run, e) < 0)
 		return -e->no;
@@ -123,8 +124,8 @@ void layout_remove_run(const struct config *c)
 	(void)rmdir(c->run);
 }
 
-/* A new file in place of whatever has that name. The directory may belong to somebody else, so nothing there is
- * followed. */
+/* Replaces whatever has that name by a new file. The directory may belong to another user, so symbolic links are
+ * not followed. */
 static int put_file(int dirfd, const char *name, const char *text, uid_t uid, gid_t gid, struct err *e)
 {
 	char tmp[32];
@@ -151,7 +152,7 @@ static bool key_is_sound(const char *key)
 	return n >= 16 && (key[n] == '\0' || strcmp(key + n, "\n") == 0);
 }
 
-/* A key of the instance, made on the first start. */
+/* Reads a key of the instance, which is created on the first start. */
 static int load_key(int state, const char *name, char key[KEY_MAX], struct err *e)
 {
 	ssize_t n = file_read(state, name, key, KEY_MAX);
@@ -188,7 +189,8 @@ int layout_note(const struct config *c, const char *name, const char *line, stru
 	return put_file(state, name, text, 0, 0, e);
 }
 
-/* What lies above may have been made with a umask of 077, by an earlier server: helpers could not pass. */
+/* An earlier server may have created the parent directory with a umask of 077, so that helpers cannot pass
+ * through it. */
 static int let_pass(const char *path, struct err *e)
 {
 	char above[PATH_MAX];
@@ -202,7 +204,8 @@ static int let_pass(const char *path, struct err *e)
 	return 0;
 }
 
-/* A folder of the state that a helper sees at a fixed place: it may not pass through the directories above. */
+/* Mounts a directory of the state at a fixed path for a helper, which may not be able to pass the directories
+ * above. */
 static int give_state(const struct config *c, int state, const char *name, const char *place, int *ret_fd,
     struct err *e)
 {
@@ -246,14 +249,14 @@ int layout_helper_states(const struct config *c, struct err *e)
 	return 0;
 }
 
-/* A copy in memory that everybody may execute, read-only: a program that somebody has open for writing cannot be
- * run. */
+/* Makes a copy in memory that everyone may execute. It is reopened read-only, because a program that is open for
+ * writing cannot be executed. */
 static int copy_program(int from, const char *path, int *ret_fd, struct err *e)
 {
 	char self[48];
 	int made = memfd_create(strrchr(path, '/') + 1, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
 
-	if (made < 0 && errno == EINVAL) /* a kernel that does not know MFD_EXEC */
+	if (made < 0 && errno == EINVAL) /* the kernel does not know MFD_EXEC */
 		made = memfd_create(strrchr(path, '/') + 1, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	autoclose int to = made;
 	ssize_t n = to < 0 ? -1 : 1;
@@ -286,7 +289,7 @@ int layout_open_program(const char *path, int *ret_fd, struct err *e)
 	return 0;
 }
 
-/* The folder of a build tree that a program is made in: front for atoll-front. */
+/* Returns the directory of a build tree that holds a program: front for atoll-front. */
 static const char *folder_of(const char *name)
 {
 	const char *part = strchr(name, '-');
@@ -296,7 +299,7 @@ static const char *folder_of(const char *name)
 	return part ? part + 1 : name;
 }
 
-/* Tries NAME in libexec, and in the sibling folders of a build tree. */
+/* Looks for NAME in libexec and in the sibling directories of a build tree. */
 int layout_program(const char *libexec, const char *name, char *ret_path, size_t size, int *ret_fd, struct err *e)
 {
 	char self[PATH_MAX];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* limit: other limits for a running sandbox.
+/* limit: changes the limits of a running sandbox.
  *
- * The kernel may have to write memory out first, and the firewall is not quick, so a child does it. The record is
- * written before: a warden that takes over goes by it. */
+ * A child does it, because the kernel may have to reclaim memory first and firewall changes are slow. The record
+ * is written before: a warden that takes over goes by it. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,11 +18,11 @@
 
 struct change {
 	struct warden *w;
-	struct engine_record er; /* as it is now */
+	struct engine_record er; /* at the time of the request */
 	struct engine_limits to;
 	uint32_t seq;
 	uint64_t life;
-	int report[2]; /* a struct err, if it could not be done */
+	int report[2]; /* carries a struct err on failure */
 };
 
 struct engine_limits limits_from_msg(const struct msg_limits *m)
@@ -78,14 +78,14 @@ static void in_child(void *arg)
 	struct err e = ERR_INIT;
 
 	if (ch->w->ops->limit(ch->w->engine, &ch->er, &ch->to, &e) >= 0)
-		e = ERR_INIT; /* whatever it met on the way */
+		e = ERR_INIT; /* clears errors that were recovered from */
 	(void)!write(ch->report[1], &e, sizeof e);
 }
 
 static void on_done(void *arg)
 {
 	struct change *ch = arg;
-	struct unit *sb = unit_find(ch->w, ch->er.spec.id); /* its slot is not free before we are done */
+	struct unit *sb = unit_find(ch->w, ch->er.spec.id); /* its slot stays taken until this is done */
 	struct err e = ERR_INIT, again = ERR_INIT;
 
 	if (read(ch->report[0], &e, sizeof e) != (ssize_t)sizeof e)
@@ -94,15 +94,15 @@ static void on_done(void *arg)
 		sb->limiting = false;
 	if (!sb || sb->state != UNIT_RUNNING) {
 		if (sb && (ch->to.egress_bytes || ch->to.egress_bytes_s))
-			sb->er.spec.limits = ch->to; /* so that what the firewall counts for it is cleared away */
+			sb->er.spec.limits = ch->to; /* so that the firewall's counters for it are removed */
 		front_error(ch->w, ch->life, ch->seq, ENOENT, "the sandbox has ended");
 		change_free(ch);
 		return;
 	}
 	if (e.no == 0)
 		sb->er.spec.limits = ch->to;
-	/* In any case: it may have been frozen, thawed or given another network meanwhile, and the record written with
-	 * the old ones. */
+	/* Always: the sandbox may have been frozen, thawed or given another network meanwhile, which wrote the
+	 * record with the old limits. */
 	if (note(sb, &sb->er.spec.limits, &again) < 0)
 		log_error("the record of a sandbox may not match its limits", "id=%s err=%s", sb->er.spec.id,
 		    again.text);
@@ -113,7 +113,7 @@ static void on_done(void *arg)
 	change_free(ch);
 }
 
-/* The answer comes when they hold, or when they do not and the old ones do. */
+/* The answer is sent when the new limits are in force, or when they failed and the old ones are. */
 int unit_limit(struct unit *sb, uint32_t seq, const struct msg_limits *to, struct err *e)
 {
 	struct warden *w = sb->w;

@@ -8,8 +8,8 @@
 #include "ipc/msg.h"
 #include "loop/loop.h"
 
-#define PACKETS_PER_ROUND 64 /* then others have their turn */
-#define LINK_FDS 1           /* more than any request carries, so that "too many" can be told from "none" */
+#define PACKETS_PER_ROUND 64 /* then other events are handled */
+#define LINK_FDS 1           /* more than any request carries, to tell "too many" from "none" */
 
 struct packet {
 	struct packet *next;
@@ -26,7 +26,7 @@ struct link {
 	void *user;
 	struct packet *first, **last;
 	size_t queued;
-	bool dead; /* link_free() was called; memory goes at the end of the round */
+	bool dead; /* link_free() was called; freed at the end of the round */
 	bool gone; /* on_gone was called */
 };
 
@@ -51,7 +51,7 @@ static void link_rearm(struct link *lk)
 		watch_set(lk->watch, (lk->queued < LINK_HIGH ? WATCH_IN : 0) | (lk->first ? WATCH_OUT : 0));
 }
 
-/* false: the other end is gone */
+/* false: the peer has closed */
 static bool link_flush(struct link *lk)
 {
 	while (lk->first) {
@@ -139,7 +139,7 @@ void link_send(struct link *lk, const void *p, size_t n, int fd)
 	if (!pk) {
 		fd_close(fd);
 		if (!lk->dead && !lk->gone)
-			loop_defer(lk->loop, on_stuck, lk); /* not under the feet of the caller */
+			loop_defer(lk->loop, on_stuck, lk); /* not inside the caller */
 		return;
 	}
 	pk->next = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layout: the sockets that the warden binds for others. */
+/* layout: the sockets that the warden binds for its helpers. */
 #include "warden/layout.h"
 
 #include <arpa/inet.h>
@@ -14,7 +14,7 @@
 #include "base/str.h"
 
 #define BACKLOG 4096
-#define BIND_TRIES 100 /* of BIND_STEP_MS: helpers of a killed warden end by themselves */
+#define BIND_TRIES 100 /* of BIND_STEP_MS each: helpers of a killed warden exit by themselves */
 #define BIND_STEP_MS 50
 #define DNS_PORT 53
 
@@ -70,7 +70,7 @@ static int open_socket(const union addr *a, socklen_t n, int type, int *ret_fd)
 		return -1;
 	if (type == SOCK_STREAM)
 		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-	if (a->sa.sa_family == AF_INET6) /* so that [::]:443 and 0.0.0.0:443 can stand side by side */
+	if (a->sa.sa_family == AF_INET6) /* so that both [::]:443 and 0.0.0.0:443 can be bound */
 		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
 	if (a->sa.sa_family == AF_INET)
 		(void)setsockopt(fd, IPPROTO_IP, IP_FREEBIND, &one, sizeof one);
@@ -91,7 +91,7 @@ int layout_listen(const char *where, int *ret_fd, char *ret_at, size_t at_size, 
 		    where);
 	if (open_socket(&a, n, SOCK_STREAM, ret_fd) < 0)
 		return err_sys(e, "listen on '%s'", where);
-	if (getsockname(*ret_fd, &a.sa, &n) < 0) /* port 0 asks for any */
+	if (getsockname(*ret_fd, &a.sa, &n) < 0) /* port 0 means any port */
 		return err_sys(e, "listen on '%s'", where);
 	bool v6 = a.sa.sa_family == AF_INET6;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atolld: the warden. Opens everything in order, runs the loop, and ends in order.
+/* atolld: the warden. Opens everything in order, runs the loop, and shuts down in order.
  *
- * It holds root and therefore reads nothing from outside: no HTTP, JSON, DNS or SQL is linked into it. */
+ * It runs as root and therefore parses nothing from outside: no HTTP, JSON, DNS or SQL code is linked into it. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -37,9 +37,9 @@
 
 #define TICK_MS 1000
 #define DAEMON_NICE (-10)
-/* for the front: it gives its answers three seconds, and then writes what it has */
+/* for the front: it finishes its answers within three seconds, then writes its state */
 #define STOP_GRACE_MS 15000
-/* ... and if paused sandboxes are to be killed, it writes their memory to disk first; systemd waits for 90 s */
+/* if paused sandboxes are to be killed, the front first writes their memory to disk; systemd waits for 90 s */
 #define STOP_WRITES_MS 75000
 #define UNKNOWN_FREE_MB 8192
 #define SLOTS_SPARE 16 /* for sandboxes that are ending */
@@ -58,7 +58,7 @@ static bool work_left(const struct warden *w)
 	for (size_t i = 0; i < SLOTS_MAX; i++) {
 		const struct unit *sb = w->slots[i];
 
-		/* a reason: it has been killed and is about to end */
+		/* a reason: it was killed and is about to end */
 		if (sb && (sb->state != UNIT_RUNNING || sb->reason))
 			return true;
 	}
@@ -77,7 +77,7 @@ void warden_settle(struct warden *w)
 		service_stop(w->agent, true);
 		return;
 	}
-	if (service_running(w->egress)) { /* last: sandboxes may ask until they are gone */
+	if (service_running(w->egress)) { /* last: sandboxes may send queries until they are gone */
 		service_stop(w->egress, true);
 		return;
 	}
@@ -116,7 +116,7 @@ static void on_stop(void *user, int signo)
 	warden_settle(w);
 }
 
-/* The log level is taken again; everything else is in use. */
+/* Rereads the log level only; the other settings are in use. */
 static void reread_config(struct warden *w)
 {
 	static struct config again; /* too large for the stack of a handler */
@@ -160,13 +160,13 @@ static void on_tick(void *user)
 
 /* --- starting ----------------------------------------------------------------------------------------------- */
 
-/* Step 1: places on the host, locks, and a mount namespace. Nothing is changed that another warden could be using. */
+/* Step 1: directories, locks and a mount namespace. Changes nothing that another warden could be using. */
 static int open_places(struct warden *w, struct err *e)
 {
 	struct config *c = &w->cfg;
 
-	/* What the daemons do is short and somebody waits for it: they are not to stand behind all that sandboxes burn.
-	 * Sandboxes do not inherit it (limits_ordinary()). */
+	/* The daemons' work is short and clients wait for it, so it takes priority over the CPU time of
+	 * sandboxes. Sandboxes do not inherit the priority (limits_ordinary()). */
 	if (setpriority(PRIO_PROCESS, 0, DAEMON_NICE) < 0)
 		log_warn("could not raise the scheduling priority", "errno=%d", errno);
 	if (layout_dirs(c, e) < 0 || registry_take(REGISTRY_DIR, c->state, &w->instance, &w->registry_fd, e) < 0 ||
@@ -211,8 +211,9 @@ static int open_loop(struct warden *w, struct err *e)
 	return 0;
 }
 
-/* Step 2: the engine, told of what already runs, and those sandboxes taken over. Its helper that runs CRIU must be
- * there before we refuse ourselves anything (see engine/ckpt/ckpt.h), and the loop is made only then (isolate.h). */
+/* Step 2: opens the engine with the list of sandboxes that already run, and adopts those. The engine's helper
+ * that runs CRIU must be started before the warden filters its own system calls (see engine/ckpt/ckpt.h), and
+ * the loop is created only after that (isolate.h). */
 static int open_engine(struct warden *w, const char *init, struct err *e)
 {
 	struct record *list = NULL;
@@ -229,7 +230,7 @@ static int open_engine(struct warden *w, const char *init, struct err *e)
 	live = calloc(n + 1, sizeof *live);
 	for (size_t i = 0; live && i < n; i++) {
 		live[i] = list[i].er;
-		if (live[i].spec.slot >= w->n_slots) /* an earlier life was allowed more */
+		if (live[i].spec.slot >= w->n_slots) /* an earlier warden allowed more */
 			w->n_slots = live[i].spec.slot + 1;
 	}
 	choose_pool(&w->cfg);
@@ -267,13 +268,13 @@ static int open_engine(struct warden *w, const char *init, struct err *e)
 		r = -e->no;
 	}
 	for (size_t i = 0; r == 0 && i < n; i++)
-		unit_adopt(w, &list[i]); /* with its policy */
+		unit_adopt(w, &list[i]); /* takes over its policy */
 	free(live);
 	free(list);
 	return r < 0 ? err_wrap(e, "open the %s engine", w->ops->name) : 0;
 }
 
-/* By the path that was given, or else by name in libexec. */
+/* Opens the configured path, or else finds the name in libexec. */
 static int find_program(const struct config *c, const char *given, const char *name, char path[PATH_MAX], int *ret_fd,
     struct err *e)
 {
@@ -285,7 +286,7 @@ static int find_program(const struct config *c, const char *given, const char *n
 
 static int find_programs(const struct config *c, struct programs *p, struct err *e)
 {
-	autoclose int init_fd = -1; /* the engine makes its own copy by path */
+	autoclose int init_fd = -1; /* the engine copies the program by its path */
 
 	if (find_program(c, c->front, "atoll-front", p->front, &p->front_fd, e) < 0 ||
 	    find_program(c, c->egress, "atoll-egress", p->egress, &p->egress_fd, e) < 0 ||
@@ -295,8 +296,8 @@ static int find_programs(const struct config *c, struct programs *p, struct err 
 	return 0;
 }
 
-/* Step 3: the last socket, then our own confinement, then the helpers: the first life of one is like all that
- * follow. */
+/* Step 3: the last socket, then the warden's own confinement, then the helpers, so that the first start of a
+ * helper is like every restart. */
 static int open_helpers(struct warden *w, const struct programs *p, struct err *e)
 {
 	if (layout_gateway(w->instance, &w->dns_udp, &w->dns_tcp, &w->proxy, e) < 0 || isolate_power(e) < 0 ||
@@ -306,7 +307,7 @@ static int open_helpers(struct warden *w, const struct programs *p, struct err *
 	return front_open(w, p->front_fd, p->front, FRONT_STATE, e);
 }
 
-/* Their build writes `info` last; what it says the warden need not read. */
+/* Takes the build time from `info`, which the build writes last. The warden does not parse its contents. */
 static void date_templates(struct config *c)
 {
 	char path[PATH_MAX + 64];
@@ -334,7 +335,7 @@ static int warden_open(struct warden *w, struct programs *p, struct err *e)
 	if (find_programs(&w->cfg, p, e) < 0 || pull_check_config(w, e) < 0 || open_places(w, e) < 0 ||
 	    open_engine(w, p->init, e) < 0 || open_helpers(w, p, e) < 0)
 		return -e->no;
-	w->warm = warm_new(w); /* last, so that its children are born with our confinement */
+	w->warm = warm_new(w); /* last, so that its children inherit the confinement */
 	pull_tidy(w);
 	timer_arm(w->tick_timer, TICK_MS);
 	log_info("open", "instance=%u state=%s run=%s sandboxes=%u", w->instance, w->cfg.state, w->cfg.run,
@@ -342,8 +343,8 @@ static int warden_open(struct warden *w, struct programs *p, struct err *e)
 	return 0;
 }
 
-/* Whatever was opened so far. Once the engine has been asked and knows of no sandbox, all of the instance goes;
- * else it is left for the next warden. */
+/* Closes whatever was opened so far. If the engine has no sandboxes, everything of the instance is removed;
+ * otherwise it is left for the next warden. */
 static void warden_close(struct warden *w)
 {
 	bool all = w->engine && w->n_sandboxes == 0;
@@ -406,7 +407,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	log_set_level(w.cfg.log_level);
-	if (chdir("/") < 0) /* only now: options may have named paths relative to where we were started */
+	if (chdir("/") < 0) /* only now: options may have named paths relative to the working directory */
 		log_warn("could not change the working directory", "errno=%d", errno);
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	if (warden_open(&w, &p, &e) < 0) {

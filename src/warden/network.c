@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* network: what a running sandbox may reach, changed or put back.
+/* network: changes or restores what a running sandbox may reach.
  *
- * The firewall is changed by a library that reads all tables of the host, which takes a while: a child does it, one at
- * a time for each sandbox and a few at a time in all, so that whoever asks for many changes waits for himself. A change
- * that comes meanwhile waits; one that comes after that takes its place, since nobody would ever have seen the one
- * before, and both are answered when it holds. The record is written first: a warden that takes over goes by it. */
+ * The firewall library reads all tables of the host, which is slow, so a child does it: one at a time per
+ * sandbox and CHILDREN_MAX in all, so that a client with many changes delays only itself. A change that arrives
+ * meanwhile waits. A later one replaces it, as nobody could have observed the one before, and both are answered
+ * when the later one is in force. The record is written first: a warden that takes over goes by it. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,24 +21,24 @@
 #include "warden/unit.h"
 #include "warden/warden.h"
 
-#define CHILDREN_MAX 4 /* at work for all sandboxes together */
+#define CHILDREN_MAX 4 /* running for all sandboxes together */
 #define WAITING_MAX 32 /* requests that wait for one change */
-#define CHILD_S 30     /* a child that takes longer is ended */
+#define CHILD_S 30     /* a child that takes longer is killed */
 
 struct network_change {
 	struct warden *w;
-	struct engine_record er; /* as it is when the child begins */
+	struct engine_record er; /* when the child starts */
 	bool no_internet;
-	struct held_policy *policy; /* NULL: all or nothing */
+	struct held_policy *policy; /* NULL: all or nothing is allowed */
 	struct {
 		uint32_t seq;
 		uint64_t life;
-	} waiting[WAITING_MAX]; /* the last one is that of this change, the others were overtaken by it */
+	} waiting[WAITING_MAX]; /* the last one is for this change, the others were replaced by it */
 	size_t n_waiting;
 	int report[2]; /* a struct err */
 };
 
-/* The engine told what a sandbox is to reach; policy NULL: all or nothing. */
+/* Has the engine enforce a policy; NULL: all or nothing is allowed. */
 static int enforce(struct warden *w, const struct engine_record *er, bool no_internet, const struct held_policy *policy,
     struct err *e)
 {
@@ -54,7 +54,7 @@ int unit_enforce(struct unit *sb, struct err *e)
 	return enforce(sb->w, &sb->er, sb->er.spec.no_internet, sb->policy, e);
 }
 
-/* The answer to whoever waits for the policy: a change of it, or the start that it came with. */
+/* Answers the request that waits for the policy: a change of it, or the start that it came with. */
 static void answer_waiting(struct unit *sb)
 {
 	if (sb->telling.front_seq) {
@@ -72,7 +72,7 @@ void unit_told(struct unit *sb)
 	answer_waiting(sb);
 }
 
-/* What was told before and not yet answered is overtaken by this. */
+/* Sends the policy to atoll-egress. It replaces one that is not acknowledged yet. */
 static void tell(struct unit *sb, uint32_t seq, uint64_t life, bool had)
 {
 	if (sb->telling.seq)
@@ -126,7 +126,7 @@ static void in_child(void *arg)
 
 static void on_done(void *arg);
 
-/* 0, or it is as before and the caller answers. */
+/* Returns 0; on failure nothing has changed and the caller answers. */
 static int begin(struct unit *sb, struct network_change *ch, struct err *e)
 {
 	struct err ignored = ERR_INIT;
@@ -147,7 +147,7 @@ static int begin(struct unit *sb, struct network_change *ch, struct err *e)
 	return 0;
 }
 
-/* The next one after the sandbox that was served last, so that all have their turn. */
+/* Starts with the sandbox after the one served last, so that each gets its turn. */
 static void begin_next(struct warden *w)
 {
 	for (uint32_t i = 0; i < w->n_slots && w->n_networking < CHILDREN_MAX; i++) {
@@ -165,7 +165,8 @@ static void begin_next(struct warden *w)
 	}
 }
 
-/* It holds: those that were overtaken are answered, the last one when atoll-egress knows, too. */
+/* The change is in force in the firewall. Replaced requests are answered now, the last one when atoll-egress has
+ * it, too. */
 static void settle(struct unit *sb, struct network_change *ch)
 {
 	bool had = held_policy_proxied(sb->policy);
@@ -185,7 +186,7 @@ static void on_done(void *arg)
 {
 	struct network_change *ch = arg;
 	struct warden *w = ch->w;
-	struct unit *sb = unit_find(w, ch->er.spec.id); /* its slot is not free before we are done */
+	struct unit *sb = unit_find(w, ch->er.spec.id); /* its slot stays taken until this is done */
 	struct err e = ERR_INIT, again = ERR_INIT;
 
 	w->n_networking--;
@@ -195,7 +196,7 @@ static void on_done(void *arg)
 		sb->networking = false;
 	if (!sb || sb->state != UNIT_RUNNING) {
 		if (sb)
-			sb->er.spec.ruled = sb->er.spec.ruled || ch->policy; /* so that it is cleared away */
+			sb->er.spec.ruled = sb->er.spec.ruled || ch->policy; /* so that its rules are removed */
 		(void)err_set(&e, ENOENT, "the sandbox has ended");
 		fail_all(ch, &e);
 	} else if (e.no) {
@@ -203,15 +204,15 @@ static void on_done(void *arg)
 	} else {
 		settle(sb, ch);
 	}
-	/* In any case: it may have been frozen, thawed or given other limits meanwhile, and the record written with the
-	 * old ones. */
+	/* Always: the sandbox may have been frozen, thawed or given other limits meanwhile, which wrote the
+	 * record with the old network. */
 	if (sb && sb->state == UNIT_RUNNING && note(sb, NULL, &again) < 0)
 		log_error("the record of a sandbox may not match its network", "id=%s err=%s", sb->er.spec.id,
 		    again.text);
 	begin_next(w);
 }
 
-/* Takes the place of one that waits. -EBUSY: too many wait already. */
+/* Replaces a change that waits. -EBUSY: too many requests wait already. */
 static int queue(struct unit *sb, struct network_change *ch)
 {
 	struct network_change *old = sb->next_network;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oom: an event of the memory cgroup, then its counter.
+/* oom: waits for an event of the memory cgroup, then reads its counter.
  *
- * Who is killed has to run to end, and holds its memory until then, for which others are killed meanwhile. Under a
- * small quota of processor time that goes on for long, and who waits for a lock in the kernel waits with it. So the
- * quota is lifted while kills go on: for a short time, and then not again for a multiple of that, since a sandbox can
- * bring it about at will.
+ * A killed process needs CPU time to exit and holds its memory until then; meanwhile the kernel kills others for
+ * it. Under a small CPU quota this takes long, and processes that wait for a lock in the kernel wait with it. So
+ * the quota is lifted while kills go on: for at most HURRY_MAX_MS, and then not again for HURRY_REST times as
+ * long, because a sandbox can cause this at will.
  *
- * A cgroup of v1 tells that it is out of memory before anybody has been killed, so the counter is looked at again for a
- * while. */
+ * A cgroup v1 reports the lack of memory before a process is killed, so the counter is polled for a while. */
 #include "warden/oom.h"
 
 #include <unistd.h>
@@ -21,9 +20,9 @@
 
 #define LOOK_MS 3
 #define LOOKS 100
-#define HURRY_LOOK_MS 250 /* no kill for so long: it is over */
+#define HURRY_LOOK_MS 250 /* no kill for this long: it is over */
 #define HURRY_MAX_MS 3000
-#define HURRY_REST 9 /* so many times as long it has its quota afterwards */
+#define HURRY_REST 9 /* the quota holds for this many times as long afterwards */
 
 static void hurry_end(struct unit *sb)
 {
@@ -116,7 +115,7 @@ void oom_begin(struct unit *sb)
 		    sb->er.spec.id, e.text);
 		return;
 	}
-	/* An earlier warden has told of these, or nobody heard of them. */
+	/* An earlier warden has reported these, or they were missed. */
 	if (w->ops->usage(w->engine, &sb->er, &us, &e) == 0)
 		sb->oom.seen = us.oom_kills;
 	sb->oom.watch = watch_new(w->loop, sb->oom.fd, WATCH_IN, on_event, sb);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oom: tells the front when the kernel has killed a process of a sandbox for want of memory. */
+/* oom: notifies the front when the kernel's OOM killer has killed a process of a sandbox. */
 #pragma once
 
 struct unit;
 
-void oom_begin(struct unit *sb); /* it runs; without a watch it runs all the same */
-void oom_end(struct unit *sb);   /* fine without */
+void oom_begin(struct unit *sb); /* for a running sandbox, which also runs without the watch */
+void oom_end(struct unit *sb);   /* allowed without a watch */

@@ -40,7 +40,7 @@ static void fail(struct warden *w, uint32_t seq, const struct err *e)
 	front_error(w, w->life, seq, e->no, e->text);
 }
 
-/* The running sandbox that the request names; NULL when an error was sent. */
+/* Returns the running sandbox that the request names, or NULL after sending an error. */
 static struct unit *running(struct warden *w, const struct msg_id *m)
 {
 	struct unit *sb = unit_find(w, m->id);
@@ -105,7 +105,7 @@ void op_start(struct warden *w, const void *msg)
 		fail(w, m->head.seq, &e);
 		return;
 	}
-	if (unit_start(w, m, &e) < 0) /* else the answer comes when it runs */
+	if (unit_start(w, m, &e) < 0) /* on success the answer is sent when it runs */
 		fail(w, m->head.seq, &e);
 }
 
@@ -178,7 +178,7 @@ void op_forget(struct warden *w, const void *msg)
 	struct err e = ERR_INIT;
 
 	log_info("forget", "name=%s request=%s", m->name, m->request);
-	if (keeper_writes(w, m->name)) /* else it would be there again in a moment */
+	if (keeper_writes(w, m->name)) /* otherwise it would exist again in a moment */
 		(void)err_set(&e, EAGAIN, "'%s' is being written", m->name);
 	if (e.no || w->ops->forget(w->engine, m->name, &e) < 0)
 		fail(w, m->head.seq, &e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ops: carries out the requests of the front that proto_check() has passed. */
+/* ops: carries out the requests of the front that have passed proto_check(). */
 #pragma once
 
 #include "ipc/msg.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy: from the front's words to the engine's. */
+/* policy: converts the front's policy to the engine's. */
 #include "warden/policy.h"
 
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static int fill(const struct policy *from, struct engine_policy *to, struct err 
 
 	to->deny_all = from->flags & POLICY_DENY_ALL;
 	to->no_dns = to->deny_all && !names;
-	if (from->flags & POLICY_SOCKS) { /* all of TCP, and nothing else */
+	if (from->flags & POLICY_SOCKS) { /* TCP only, and all of it */
 		to->deny_all = to->all_through = true;
 		to->no_dns = (from->flags & POLICY_DENY_ALL) && !names;
 		(void)ports_add(to, 1, 65535);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy: what a sandbox may reach, kept as the bytes that the front sent, and turned into what the engine can
- * enforce. */
+/* policy: what a sandbox may reach, stored as the bytes that the front sent, and converted to what the engine
+ * can enforce. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,8 +17,8 @@ struct held_policy {
 
 struct held_policy *held_policy_new(const void *bytes, size_t n); /* NULL: no memory */
 
-/* Has it names or a proxy in it, so that atoll-egress has to know of it? NULL: no. */
+/* Returns whether the policy has names or a proxy in it, so that atoll-egress needs it. NULL: false. */
 bool held_policy_proxied(const struct held_policy *h);
 
-/* The nets as they are; names become the ports on which the proxy is to look for them. */
+/* Nets are copied. Names become the ports on which the proxy has to check for them. */
 int policy_for_engine(const struct held_policy *h, struct engine_policy *ret, struct err *e);

@@ -139,7 +139,7 @@ static const char *fields_msg_volume(const struct proto *pr, const void *msg)
 	return check_request(m->request) ? NULL : "bad request id";
 }
 
-/* One of the two ways to begin with what is kept, and what is kept; or neither. */
+/* Either START_KEPT or START_RESTORE with a name, or neither. */
 static const char *fields_from(const struct msg_start *m)
 {
 	uint32_t how = m->flags & (START_KEPT | START_RESTORE);
@@ -170,8 +170,8 @@ static const char *fields_msg_start(const struct proto *pr, const void *msg)
 		return "limits out of range";
 	const char *why = fields_from(m);
 
-	/* What is kept goes with the template that it was made of, which may be none of today's; if it is gone, the
-	 * engine says so. Images come and go while the server runs. */
+	/* A saved sandbox belongs to the template that it was made from, which may no longer be configured; if
+	 * it is gone, the engine reports that. Images come and go while the server runs. */
 	if (why || m->from[0] || (m->flags & START_IMAGE))
 		return why;
 	for (uint32_t i = 0; i < pr->n_templates; i++) {
@@ -181,7 +181,7 @@ static const char *fields_msg_start(const struct proto *pr, const void *msg)
 	return "unknown template";
 }
 
-/* These have a head only. */
+/* These messages have a head only. */
 static const char *fields_msg_hello(const struct proto *pr, const void *msg)
 {
 	(void)pr;
@@ -213,7 +213,7 @@ static const char *check_mounts(const char *p, uint32_t n)
 	return NULL;
 }
 
-/* How much stands behind the body, as it says itself. The body is there. */
+/* Reads the sizes of what follows the body. The body is complete. */
 static void read_counts(enum msg_type type, const char *msg, uint32_t *ret_policy, uint32_t *ret_mounts)
 {
 	*ret_policy = *ret_mounts = 0;
@@ -225,7 +225,7 @@ static void read_counts(enum msg_type type, const char *msg, uint32_t *ret_polic
 	}
 }
 
-/* The size is right, and what stands behind the body is a policy and mounts. */
+/* Checks that the size is exact and that the body is followed by a valid policy and valid mounts. */
 static const char *check_size(enum msg_type type, const char *msg, size_t n)
 {
 	size_t size = msg_size(type);

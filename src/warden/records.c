@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* records: files of tagged fields with a checksum, replaced by rename.
  *
- * A warden must be able to read what the one before it has written, also when that was of another version: what it does
- * not find a sandbox by, it loses. So a file is a head, then fields in any order, each with a tag and a length, then
- * the sum over all of it. A later version adds tags, and does not change what is there; what it adds and an earlier one
- * cannot do without is marked NEEDED. Files of version 3, the last before this form, are read too. */
+ * A warden must be able to read the records of the one before it, even of another version: a sandbox whose
+ * record it cannot read is lost. So a file is a header, then fields in any order, each with a tag and a length,
+ * then a checksum of all of it. A later version adds tags and never changes existing ones. A field that an
+ * earlier version must not ignore is marked NEEDED. Files of version 3, the last before this format, are read,
+ * too. */
 #include "warden/records.h"
 
 #include <dirent.h>
@@ -27,7 +28,7 @@
 
 struct file_head {
 	char magic[8];
-	uint32_t version, size; /* of the whole file */
+	uint32_t version, size; /* size: of the whole file */
 };
 
 enum tag { /* never renumber */
@@ -48,19 +49,19 @@ enum tag { /* never renumber */
 	TAG_STARTED_MS,
 	TAG_EXTRA_BYTES,
 	TAG_POLICY,
-	TAG_VOLUME, /* its name, and where it is mounted: two texts; once for each, in order */
+	TAG_VOLUME, /* two strings, its name and its mount path; once per volume, in order */
 	TAG_SWAP_BYTES,
 	TAG_IO_BYTES_S,
 	TAG_IO_OPS_S,
 	TAG_EGRESS_BYTES,
 	TAG_EGRESS_BYTES_S,
 	TAG_OPEN_FILES,
-	TAG_END, /* none: what is not below is of a later version */
+	TAG_END, /* not a tag: higher ones are of a later version */
 };
 
-#define NEEDED 1u /* flag of a field: who does not know it must not use the record */
+#define NEEDED 1u /* flag of a field: a reader that does not know it must not use the record */
 
-struct field { /* then n bytes, then zeros up to a multiple of ALIGN */
+struct field { /* followed by n bytes, then zeros up to a multiple of ALIGN */
 	uint16_t tag, flags;
 	uint32_t n;
 };
@@ -68,7 +69,7 @@ struct field { /* then n bytes, then zeros up to a multiple of ALIGN */
 _Static_assert(ENGINE_ID_SIZE == ID_SIZE && ENGINE_KEY_SIZE == TEMPLATE_KEY_SIZE, "engine and messages agree");
 _Static_assert(ENGINE_VOLUMES_MAX == MOUNTS_MAX && ENGINE_PATH_SIZE == MOUNT_PATH_SIZE, "engine and messages agree");
 
-/* FNV-1a: finds a torn or foreign file. It is no defence: only root can write there. */
+/* FNV-1a: detects a torn or foreign file. It is not a defence: only root can write there. */
 uint64_t record_sum(uint64_t h, const void *p, size_t n)
 {
 	for (const unsigned char *at = p; n > 0; n--)
@@ -80,7 +81,7 @@ uint64_t record_sum(uint64_t h, const void *p, size_t n)
 
 struct out {
 	char *p;
-	size_t n; /* what does not fit is counted, and not written */
+	size_t n; /* counts what does not fit as well, without writing it */
 };
 
 static void put(struct out *o, const void *p, size_t n)
@@ -120,7 +121,8 @@ static void put_volume(struct out *o, const struct engine_volume *v)
 	put_field(o, TAG_VOLUME, NEEDED, both, n + m);
 }
 
-/* Which a warden of the first versions knows nothing of, and need not: what they limit, the kernel does. */
+/* Limits that a warden of the first versions does not know. It can ignore them, because the kernel enforces
+ * them. */
 static void put_more_limits(struct out *o, const struct engine_limits *l)
 {
 	const struct {
@@ -211,7 +213,7 @@ static bool volume(const struct in *i, struct engine_spec *sp)
 	return true;
 }
 
-/* NULL and 0 without one. */
+/* NULL and 0 if there is none. */
 int record_policy(const void *bytes, size_t n, struct held_policy **ret)
 {
 	struct policy *p = NULL;
@@ -226,7 +228,7 @@ int record_policy(const void *bytes, size_t n, struct held_policy **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
-/* Into the record; false: it is not well-formed. */
+/* Stores the field in the record; false: it is malformed. */
 static bool take_text(const struct in *i, struct record *r)
 {
 	struct engine_spec *sp = &r->er.spec;
@@ -340,7 +342,7 @@ static int take_all(const char *p, size_t n, struct record *r)
 	return 0;
 }
 
-/* What a sandbox can be found and ended by. */
+/* Checks the fields that a sandbox is found and ended by. */
 bool record_is_sound(const struct record *r)
 {
 	const struct engine_spec *sp = &r->er.spec;
@@ -365,7 +367,7 @@ int record_decode(const void *p, size_t n, struct record *ret)
 		return record_decode_v3(p, n, ret);
 	if (h.version < RECORD_VERSION || h.size != n || sum != record_sum(RECORD_SUM_BEGIN, p, n - sizeof sum))
 		return -EBADMSG;
-	if (h.version > RECORD_VERSION) /* head and sum are the same for all */
+	if (h.version > RECORD_VERSION) /* header and checksum are the same in all versions */
 		return -EPROTO;
 	struct record r = { .stage = 0 };
 	int no = take_all((const char *)p + sizeof h, n - sizeof h - sizeof sum, &r);
@@ -442,7 +444,8 @@ static void records_free(struct record *list, size_t n)
 	free(list);
 }
 
-/* Which are sound, into the list; what is not goes. A record of a later version stays, and is the end of it. */
+/* Adds the valid records to the list and removes invalid ones. A record of a later version stays and stops the
+ * load. */
 static int load_all(int dirfd, DIR *d, struct record *list, size_t *ret_n, struct err *e)
 {
 	for (struct dirent *de; (de = readdir(d));) {
@@ -464,7 +467,7 @@ static int load_all(int dirfd, DIR *d, struct record *list, size_t *ret_n, struc
 		}
 		if (r == 0)
 			free(take_ptr(&list[n].policy));
-		if (de->d_name[0] != '.') /* those are writes that were cut short */
+		if (de->d_name[0] != '.') /* names with a dot are unfinished writes */
 			log_error("malformed record, removing it", "name=%s", de->d_name);
 		(void)unlinkat(dirfd, de->d_name, 0);
 	}

@@ -20,12 +20,12 @@ struct record_file_v3 { /* never change it */
 	uint64_t pid_start;
 	char boot_id[40];
 	uint64_t started_wall_ms, extra_bytes;
-	uint64_t sum; /* over all that stands before it, and the policy behind it */
+	uint64_t sum; /* over everything before it and the policy after it */
 };
 
 int record_decode_v3(const void *p, size_t n, struct record *ret);
 
-/* Of records.c. */
+/* Defined in records.c. */
 uint64_t record_sum(uint64_t h, const void *p, size_t n);
 int record_policy(const void *bytes, size_t n, struct held_policy **ret);
 bool record_is_sound(const struct record *r);

@@ -19,7 +19,7 @@
 
 typedef bool busy_fn(int dirfd, const char *name, int depth, const char *wanted);
 
-/* Is fn true of any directory in there? */
+/* Returns whether fn is true for any subdirectory. */
 static bool any_below(int dirfd, busy_fn *fn, int depth, const char *wanted)
 {
 	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -41,7 +41,7 @@ static bool any_below(int dirfd, busy_fn *fn, int depth, const char *wanted)
 	return busy;
 }
 
-/* Is a process in this cgroup or in one below it? */
+/* Returns whether a process is in this cgroup or in one below it. */
 static bool cgroup_busy(int dirfd, const char *name, int depth, const char *wanted)
 {
 	char procs[32];
@@ -49,11 +49,11 @@ static bool cgroup_busy(int dirfd, const char *name, int depth, const char *want
 	(void)name;
 	if (file_read(dirfd, "cgroup.procs", procs, sizeof procs) != 0 &&
 	    faccessat(dirfd, "cgroup.procs", F_OK, 0) == 0)
-		return true; /* has text, or more than fits */
+		return true; /* not empty, or longer than the buffer */
 	return depth > 0 && any_below(dirfd, cgroup_busy, depth - 1, wanted);
 }
 
-/* Is it called so, or one near below it, and are processes in that? */
+/* Returns whether this directory, or one up to depth levels below, has the wanted name and processes in it. */
 static bool name_busy(int dirfd, const char *name, int depth, const char *wanted)
 {
 	if (strcmp(name, wanted) == 0)
@@ -78,7 +78,7 @@ static int open_slot(int dirfd, uint32_t slot, bool create)
 	return openat(dirfd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0), 0600);
 }
 
-/* Whose slot it is by the text of its file; "" when the file is missing or empty. */
+/* The state directory in the slot's file; "" if the file is missing or empty. */
 static void slot_owner(int dirfd, uint32_t slot, char owner[PATH_MAX])
 {
 	char name[16];
@@ -94,13 +94,13 @@ static int write_owner(int fd, const char *state, struct err *e)
 	char text[PATH_MAX + 1];
 	int n = snprintf(text, sizeof text, "%s\n", state);
 
-	/* The mode too: an older one let everybody open it, and so lock it. */
+	/* The mode is set again, because an older version let everyone open the file, and so lock it. */
 	if (fchmod(fd, 0600) < 0 || ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) != n)
 		return err_sys(e, "write the registry");
 	return 0;
 }
 
-/* Ours from an earlier life? 1: taken again, 0: none is ours. */
+/* Takes a slot that this state directory had before. 1: taken; 0: there is none. */
 static int take_own(int dirfd, const char *state, uint32_t *ret_slot, int *ret_fd, struct err *e)
 {
 	char owner[PATH_MAX];
@@ -132,7 +132,8 @@ static int take_free(int dirfd, const char *state, uint32_t *ret_slot, int *ret_
 
 		if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
 			continue;
-		/* Unlocked is not free: the sandboxes of a warden that was stopped or killed may live on. */
+		/* An unlocked slot is not always free: the sandboxes of a stopped or killed warden may still
+		 * run. */
 		slot_owner(dirfd, i, owner);
 		if (owner[0] && slot_has_processes(i))
 			continue;
@@ -145,7 +146,7 @@ static int take_free(int dirfd, const char *state, uint32_t *ret_slot, int *ret_
 	return err_set(e, ENOSPC, "all %d instance slots of this machine are taken", REGISTRY_SLOTS);
 }
 
-/* Everybody looks at all slots under this lock, so nobody sees a file that another is about to remove. */
+/* Every warden looks at the slots under this lock, so that none sees a file that another one is about to remove. */
 static int lock_all(int dirfd)
 {
 	autoclose int fd = openat(dirfd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);

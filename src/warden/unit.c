@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unit: slots, the queue of builders, and ends. */
+/* unit: slots, the queue for builders, and the end of sandboxes. */
 #include "warden/unit.h"
 
 #include <assert.h>
@@ -24,7 +24,7 @@
 
 #define REAP_FIRST_MS 2
 #define REAP_STEP_MAX_MS 50
-#define REAP_LATE_MS 30000 /* then it is reported, and tried once a second */
+#define REAP_LATE_MS 30000 /* then it is logged, and retried once a second */
 #define REAP_LATE_STEP_MS 1000
 
 #define BIT(n) (1u << (n))
@@ -78,7 +78,7 @@ static struct unit *unit_new(struct warden *w, uint32_t slot)
 	return sb;
 }
 
-/* Memory and fds; its slot is free from here on. */
+/* Frees memory and fds, and the slot. */
 static void unit_free(struct unit *sb)
 {
 	struct warden *w = sb->w;
@@ -108,7 +108,7 @@ static void unit_free_later(void *user)
 	warden_settle(w);
 }
 
-/* --- ends --------------------------------------------------------------------------------------------------- */
+/* --- end --------------------------------------------------------------------------------------------------- */
 
 static void reap_later(struct unit *sb, int r, const char *why)
 {
@@ -127,7 +127,7 @@ static void reap_later(struct unit *sb, int r, const char *why)
 
 static void on_reap(void *user);
 
-/* In a child: without the pool a sandbox's files are removed one by one. */
+/* In a child: without the btrfs storage a sandbox's files are removed one by one. */
 static void sweep(void *user)
 {
 	struct unit *sb = user;
@@ -144,7 +144,7 @@ static void on_reap(void *user)
 	struct warden *w = sb->w;
 	struct err e = ERR_INIT;
 
-	if (sb->networking || sb->limiting) { /* a child works on the chains, the cgroup and the link of this slot */
+	if (sb->networking || sb->limiting) { /* a child uses the chains, cgroup and link of this slot */
 		reap_later(sb, -EAGAIN,
 		    sb->networking ? "its network is being changed" : "its limits are being changed");
 		return;
@@ -158,7 +158,7 @@ static void on_reap(void *user)
 
 	if (r < 0) {
 		reap_later(sb, r, e.text);
-		if (sb->pidfd < 0) /* a builder's child may have come after the first kill */
+		if (sb->pidfd < 0) /* a builder's child may have been forked after the first kill */
 			(void)w->ops->kill(w->engine, &sb->er, -1, &e);
 		return;
 	}
@@ -172,8 +172,8 @@ static void on_reap(void *user)
 	loop_defer(w->loop, unit_free_later, sb);
 }
 
-/* The kernel takes the link away by itself when the last process has gone, and with it what it counted: that may be
- * before we hear of the end. Then what was seen last is what it had used. */
+/* The kernel removes the link with its counters when the last process has exited, possibly before the warden is
+ * notified. The last values read are then the final usage. */
 void unit_used(struct unit *sb, const struct engine_usage *us)
 {
 	if (us->cpu_ns > sb->last.cpu_ns)
@@ -190,7 +190,7 @@ static void unit_look(struct unit *sb, struct engine_usage *ret)
 		unit_used(sb, ret);
 }
 
-/* Its first process is gone, or never came to be: clears what is left of it. */
+/* The first process has exited or was never created: removes what is left of the sandbox. */
 static void unit_end(struct unit *sb)
 {
 	struct warden *w = sb->w;
@@ -200,7 +200,7 @@ static void unit_end(struct unit *sb)
 	if (!sb->reason)
 		sb->reason = us.oom_kills > 0 ? EXIT_OOM : EXIT_DIED;
 	unit_set_state(sb, UNIT_ENDING);
-	if (sb->seq && sb->announced) /* it ended before atoll-egress knew of it */
+	if (sb->seq && sb->announced) /* it ended before atoll-egress had its policy */
 		start_failed(sb, ECANCELED, "it ended");
 	if (sb->telling.front_seq)
 		front_error(w, sb->telling.life, sb->telling.front_seq, ENOENT, "the sandbox has ended");
@@ -217,7 +217,7 @@ static void on_pidfd(void *user, int events)
 	unit_end(user);
 }
 
-/* A start that came to nothing: whatever a builder left behind has to go, and nobody is told of it. */
+/* A start that failed: removes whatever a builder left behind, without an event for the front. */
 static void unit_undo(struct unit *sb)
 {
 	struct err e = ERR_INIT;
@@ -252,11 +252,11 @@ void unit_kill(struct unit *sb)
 		log_warn("could not kill a sandbox", "id=%s err=%s", sb->er.spec.id, e.text);
 }
 
-/* --- starts ------------------------------------------------------------------------------------------------- */
+/* --- start ------------------------------------------------------------------------------------------------- */
 
-/* Slots are used in turn, so that one just given back has time to settle (the kernel takes its time with links).
- * There are some more than sandboxes are allowed: one that is ending, or has been told to, holds its slot, but nobody
- * has to wait for it. */
+/* Slots are used in turn, so that the kernel has time to clean up after one that was just freed (links take a
+ * while). There are more slots than sandboxes are allowed: one that is ending, or was killed, still holds its
+ * slot, but a start does not have to wait for it. */
 static int slot_find(struct warden *w, uint32_t *ret)
 {
 	uint32_t live = 0, found = w->n_slots;
@@ -279,7 +279,7 @@ static int slot_find(struct warden *w, uint32_t *ret)
 
 static void start_failed(struct unit *sb, int no, const char *text)
 {
-	/* A cancelled start is no failure: a server that stops gives up what it was making for the pool. */
+	/* A cancelled start is not a failure: a server that stops cancels the starts for its warm pool. */
 	if (no == ECANCELED)
 		log_info("sandbox start cancelled", "id=%s request=%s", sb->er.spec.id, sb->request);
 	else
@@ -307,7 +307,7 @@ static struct unit *queue_pop(struct warden *w)
 	return sb;
 }
 
-/* Before anything is made there is a record, so that a warden that takes over knows where to look. */
+/* The record is written before anything is created, so that a warden that takes over knows what to look for. */
 static int build(struct unit *sb, struct err *e)
 {
 	struct record rec = { .stage = RECORD_STARTING, .er = sb->er, .policy = sb->policy };
@@ -339,7 +339,7 @@ static void queue_run(struct warden *w)
 	}
 }
 
-/* The policy in a request, which has been checked: it stands behind the message. */
+/* Copies the checked policy that follows the message. */
 static int take_policy(struct unit *sb, const void *bytes, size_t n)
 {
 	if (n == 0)
@@ -394,13 +394,13 @@ int unit_start(struct warden *w, const struct msg_start *m, struct err *e)
 	sb->life = w->life;
 	sb->asked_ms = clock_mono_ms();
 	if (held_policy_proxied(sb->policy))
-		egress_tell(sb, false); /* while it is being built */
+		egress_tell(sb, false); /* meanwhile it is being built */
 	queue_push(sb);
 	queue_run(w);
 	return 0;
 }
 
-/* The record of the engine is taken but for what we asked for, which stays as it was checked. */
+/* Takes the engine's record, except for the spec, which stays as it was requested and checked. */
 static int settle_built(struct unit *sb, const struct engine_record *er, int pidfd, struct err *e)
 {
 	struct engine_spec asked = sb->er.spec;
@@ -435,13 +435,13 @@ void unit_built(struct unit *sb, int r, const struct engine_record *er, int pidf
 		oom_begin(sb);
 		log_info("sandbox started", "id=%s slot=%u pid=%d request=%s ms=%llu", sb->er.spec.id, sb->er.spec.slot,
 		    (int)sb->er.pid, sb->request, (unsigned long long)(clock_mono_ms() - sb->asked_ms));
-		if (!sb->telling.seq) /* else the answer waits for it */
+		if (!sb->telling.seq) /* otherwise the answer waits for atoll-egress */
 			unit_told(sb);
 	}
 	queue_run(w);
 }
 
-/* What it may send: the firewall was loaded anew. */
+/* Restores the egress limits, because the firewall was loaded anew. */
 static void put_back_cap(struct unit *sb)
 {
 	const struct engine_limits *l = &sb->er.spec.limits;
@@ -477,8 +477,8 @@ void unit_adopt(struct warden *w, const struct record *r)
 		sb->announced = true;
 		oom_begin(sb);
 		put_back_cap(sb);
-		/* The warden before us may have died between doing and noting it, or while it had lifted a quota
-		 * (oom.c). */
+		/* The earlier warden may have died between doing this and recording it, or while a CPU quota was
+		 * lifted (oom.c). */
 		(void)w->ops->hurry(w->engine, &sb->er, false);
 		if (w->ops->freeze(w->engine, &sb->er, sb->frozen, &e) < 0 && e.no != EAGAIN)
 			log_error("could not freeze or thaw a sandbox", "id=%s err=%s", sb->er.spec.id, e.text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* volume: making volumes, and the programs that serve them. */
+/* volume: creates volumes, and starts the programs that serve them. */
 #include "warden/volume.h"
 
 #include <fcntl.h>
@@ -22,19 +22,19 @@
 #include "warden/warden.h"
 
 #define NO_PLACE UINT32_MAX
-/* children that make or change volumes at once: a front gone bad must not fork without end */
+/* children that create or change volumes at the same time: a compromised front must not fork without end */
 #define SETS_MAX 64
 
-struct volume_job { /* a child, from the request on; one that serves, until its end */
+struct volume_job { /* a child, from the request on; for a serving program, until it exits */
 	struct warden *w;
-	uint32_t seq;   /* 0: the front has its answer */
+	uint32_t seq;   /* 0: the front has been answered */
 	uint64_t life;  /* the front that asked */
-	uint32_t place; /* of one that serves, else NO_PLACE */
-	uint64_t bytes; /* of one that makes */
+	uint32_t place; /* of a serving program, otherwise NO_PLACE */
+	uint64_t bytes; /* of a new volume */
 	char name[ID_SIZE];
 	pid_t pid;
-	int client; /* the front's end of the connection, until it has it */
-	/* how it went is told here; of one that serves only a failure: the exec closes it */
+	int client; /* the front's end of the connection, until it is sent */
+	/* carries the result; from a serving program only a failure, as exec closes it */
 	int sock;
 	struct watch *watch;
 };
@@ -51,7 +51,7 @@ static __attribute__((noreturn)) void child_main(const struct volume_job *j, int
 		_exit(1);
 	aside_signals();
 	warden_let_go(w);
-	int own = fcntl(report, F_DUPFD_CLOEXEC, 32); /* out of the way of the few that the server keeps */
+	int own = fcntl(report, F_DUPFD_CLOEXEC, 32); /* must not collide with the few fds that the program keeps */
 
 	fd_close(report);
 	int r = conn < 0 ? w->ops->volume_set(w->engine, j->name, j->bytes, &e)
@@ -93,7 +93,7 @@ static void answer(struct volume_job *j, const struct err *e)
 	} else if (w->link && j->life == w->life) {
 		link_send(w->link, &re, sizeof re, take_fd(&j->client));
 	}
-	fd_close(take_fd(&j->client)); /* with it a server that nobody wants ends */
+	fd_close(take_fd(&j->client)); /* a program without a client exits when this is closed */
 	j->seq = 0;
 }
 
@@ -115,7 +115,7 @@ static void on_report(void *user, int events)
 	answer(j, &e);
 }
 
-/* In place of waiting: job_free() comes with its end, which may come before its word is read. */
+/* The child has exited, which may be seen before its report is read. job_free() follows. */
 static void on_end(void *arg)
 {
 	struct volume_job *j = arg;
@@ -225,7 +225,7 @@ static bool is_mounted(const struct warden *w, const char *name)
 	return false;
 }
 
-/* The front knows better why not; this is for one that was taken over. */
+/* The front has better reasons for a refusal; this check is for a compromised front. */
 void op_volume_drop(struct warden *w, const void *msg)
 {
 	const struct msg_name *m = msg;

@@ -26,7 +26,7 @@ struct watch;
 
 struct door { /* a listening socket that the front serves */
 	int fd;
-	const char *kind; /* what the front is told it is for: "http", "https" */
+	const char *kind; /* its purpose, for the front: "http", "https" */
 };
 
 struct warden {
@@ -42,11 +42,11 @@ struct warden {
 	size_t n_doors;
 	int dns_udp, dns_tcp, proxy; /* on the gateway address */
 	int records_dir;
-	char ready_url[96], tls_url[96]; /* of the first of each kind; "": none */
-	uint16_t names_port;             /* by which sandboxes reach them; 0: they do not */
-	/* below which sandboxes have names, with the port if it is not the usual one */
+	char ready_url[96], tls_url[96]; /* the first of each kind; "": none */
+	uint16_t names_port;             /* the port by which sandboxes reach them; 0: they do not */
+	/* the domain of sandbox host names, with the port unless it is the default */
 	char domain[160];
-	/* the same for all lives of the front, so that TLS sessions outlive them */
+	/* the same for all lives of the front, so that TLS sessions survive a restart */
 	uint8_t ticket_secret[TICKET_SECRET_SIZE];
 
 	struct service *front, *egress, *agent;
@@ -54,42 +54,42 @@ struct warden {
 	struct egress_state {
 		struct link *link; /* NULL while there is none */
 		uint32_t sent;     /* number of the last message */
-		uint64_t asked_ms; /* since when an answer is missing; 0: none is */
+		uint64_t asked_ms; /* when the oldest unanswered message was sent; 0: none */
 	} eg;
 	struct agent_state {
 		struct link *link;   /* NULL while there is none */
 		uint32_t sent;       /* number of the last message */
-		struct timer *again; /* to be introduced to the same front once more */
+		struct timer *again; /* to connect it with the same front again */
 	} ag;
 	struct refusals_state {
-		int fd; /* what the kernel tells; -1: nothing */
+		int fd; /* the kernel's audit socket; -1: none */
 		int exe_fd;
 		char exe[PATH_MAX];
 		struct service *service;
 		struct link *link;                   /* NULL while there is none */
-		uint64_t silent_until_ms[SLOTS_MAX]; /* 0: it is heard */
-		bool blocked_failed;                 /* and the log knows it */
-		uint64_t logged_ms[SLOTS_MAX];       /* when it was last told of */
+		uint64_t silent_until_ms[SLOTS_MAX]; /* 0: not silenced */
+		bool blocked_failed;                 /* already logged */
+		uint64_t logged_ms[SLOTS_MAX];       /* when it was last logged */
 	} refusals;
 	struct webhooks_state {
 		int exe_fd;
 		struct service *service; /* NULL: nothing is delivered */
 		struct link *link;       /* NULL while there is none */
 	} webhooks;
-	uint64_t life; /* which front: answers to an earlier one go nowhere */
+	uint64_t life; /* counts fronts: answers to an earlier one are dropped */
 	struct proto proto;
-	bool ready;             /* a front has said hello */
-	unsigned failed_fronts; /* that ended before any was ready */
+	bool ready;             /* a front has sent its hello */
+	unsigned failed_fronts; /* that exited before any was ready */
 
 	struct unit *slots[SLOTS_MAX];
 	uint32_t n_slots, n_sandboxes, next_slot;
 	struct unit *first_queued, **last_queued;
-	uint32_t n_networking;    /* children that change what a sandbox may reach */
-	uint32_t next_networking; /* the slot whose turn is next */
+	uint32_t n_networking;    /* children that change a sandbox's network */
+	uint32_t next_networking; /* the slot to serve next */
 	uint32_t n_builders, max_builders;
 
-	struct volume_job *volume_jobs[ENGINE_VOLUME_PLACES]; /* programs that serve volumes, by their places */
-	uint32_t n_volume_sets;                               /* children that make or change volumes */
+	struct volume_job *volume_jobs[ENGINE_VOLUME_PLACES]; /* programs that serve volumes */
+	uint32_t n_volume_sets;                               /* children that create or change volumes */
 
 	uint32_t n_pulls; /* programs that fetch images */
 
@@ -99,5 +99,6 @@ struct warden {
 	struct sigwatch *on_term, *on_int, *on_hup;
 };
 
-/* main.c: called whenever something ended; stops the loop once a stopping warden has nothing left to wait for. */
+/* main.c: called whenever something has ended. Stops the loop once a stopping warden has nothing left to wait
+ * for. */
 void warden_settle(struct warden *w);

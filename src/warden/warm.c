@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* warm: one entry per template of the warden's own, at most one child for each. */
+/* warm: one entry per template of the warden, at most one child for each. */
 #include "warden/warm.h"
 
 #include <errno.h>
@@ -15,21 +15,21 @@
 #include "warden/aside.h"
 #include "warden/warden.h"
 
-#define LOOK_MS 20000      /* between two looks at one that should be warm */
-#define RETRY_MS 250       /* after a first failure, */
+#define LOOK_MS 20000      /* between two checks of a warm template */
+#define RETRY_MS 250       /* after the first failure, */
 #define RETRY_MAX_MS 60000 /* and after many */
-#define STUCK_MS 240000    /* a child that is at work for longer is killed; it gives up a zygote sooner */
+#define STUCK_MS 240000    /* a child that runs for longer is killed; its own timeout for a zygote is shorter */
 
 enum { WENT_WELL, FAILED, CANNOT }; /* exit codes of a child */
 
 struct entry {
 	struct warm *m;
 	char key[ENGINE_KEY_SIZE];
-	bool cannot;            /* it has no such thing: nothing to do */
-	unsigned failures;      /* one after the other */
-	uint64_t not_before_ms; /* the next try, or look */
-	uint64_t since_ms;      /* when the child began */
-	pid_t pid;              /* of the child at work, 0: none */
+	bool cannot;            /* the template has nothing to warm */
+	unsigned failures;      /* consecutive */
+	uint64_t not_before_ms; /* the next attempt or check */
+	uint64_t since_ms;      /* when the child was started */
+	pid_t pid;              /* of the running child; 0: none */
 	int pidfd;
 	struct watch *watch;
 };
@@ -61,7 +61,7 @@ static _Noreturn void child_main(const struct entry *en, pid_t warden)
 	_exit(r == 0 ? WENT_WELL : r == ENGINE_NEVER ? CANNOT : FAILED);
 }
 
-/* Soon after a first failure, whose reason may be gone, then ever later. */
+/* Retries soon after a first failure, whose cause may be gone, then after growing delays. */
 static void put_off(struct entry *en)
 {
 	uint64_t delay = (uint64_t)RETRY_MS << (en->failures < 16 ? en->failures : 16);
@@ -141,7 +141,7 @@ struct warm *warm_new(struct warden *w)
 		return NULL;
 	m->w = w;
 	for (uint32_t i = 0; i < w->cfg.n_templates; i++) {
-		if (entry_of(m, w->cfg.templates[i].key)) /* two names for one */
+		if (entry_of(m, w->cfg.templates[i].key)) /* two names for one template */
 			continue;
 		struct entry *en = &m->entries[m->n++];
 
@@ -158,7 +158,8 @@ void warm_wanted(struct warm *m, const char *key)
 
 	if (!en || en->pid || en->cannot)
 		return;
-	/* It was well when we looked last, and is not now; or it has failed, and is left alone for a while. */
+	/* Run again if it was warm at the last check and is not now; a template that has failed waits for its
+	 * next attempt. */
 	if (en->failures && en->not_before_ms > loop_now_ms(m->w->loop))
 		return;
 	entry_run(en);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent: a service that only has to know the front. */
+/* agent: a service that needs only a socket to the front. */
 #include "warden/service/agent.h"
 
 #include <stdio.h>
@@ -15,14 +15,14 @@
 #include "warden/service/service.h"
 #include "warden/warden.h"
 
-#define AGAIN_MS 1000 /* between two sockets to the same front: neither of the two can keep us busy */
+#define AGAIN_MS 1000 /* between two sockets for the same front, so that neither side can keep the warden busy */
 
 static void on_again(void *user)
 {
 	agent_introduce(user);
 }
 
-/* It has one thing to say to us: whatever else comes is a sign that it does something else than it should. */
+/* Accepts only AG_LOST; any other message shows that the process misbehaves. */
 static void on_packet(void *user, const void *p, size_t n, const int *fds, size_t n_fds)
 {
 	struct warden *w = user;
@@ -76,7 +76,7 @@ static const struct service_ops service_ops = { .on_up = on_up, .on_down = on_do
 int agent_open(struct warden *w, int exe_fd, const char *exe, struct err *e)
 {
 	static const char *const level_word[] = { "debug", "info", "warn", "error" };
-	static const char *argv[16]; /* lives as long as the service, of which a process has one */
+	static const char *argv[16]; /* lives as long as the service, of which there is one per process */
 	struct service_spec spec = { .name = "atoll-agent",
 		.exe_fd = exe_fd,
 		.argv = (char *const *)argv,
@@ -84,7 +84,7 @@ int agent_open(struct warden *w, int exe_fd, const char *exe, struct err *e)
 	size_t n = 0;
 
 	argv[n++] = exe;
-	argv[n++] = "--run"; /* tells whose it is in a list of processes */
+	argv[n++] = "--run"; /* identifies the instance in a process list */
 	argv[n++] = w->cfg.run;
 	argv[n++] = "--state";
 	argv[n++] = AGENT_STATE;
@@ -117,7 +117,7 @@ void agent_introduce(struct warden *w)
 	int pair[2];
 
 	if (!w->ag.link || !w->link || w->proto.phase != PHASE_SERVE)
-		return; /* whoever comes last is introduced then */
+		return; /* done when the other one is up */
 	timer_disarm(w->ag.again);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
 		log_error("could not create a socket between the front and atoll-agent", "err=%s", strerror(errno));

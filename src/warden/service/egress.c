@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* egress: a service, and what it has to know. */
+/* egress: a service, and the policies that it needs. */
 #include "warden/service/egress.h"
 
 #include <stdio.h>
@@ -21,13 +21,13 @@
 #include "warden/unit.h"
 #include "warden/warden.h"
 
-#define ANSWER_MS 5000 /* then it is stuck */
+#define ANSWER_MS 5000 /* no answer for this long: it is stuck */
 
 static struct eg_head next_head(struct warden *w, enum eg_type type)
 {
 	struct egress_state *eg = &w->eg;
 
-	if (++eg->sent == 0) /* 0 says "nothing to wait for" */
+	if (++eg->sent == 0) /* 0 means "nothing to wait for" */
 		eg->sent = 1;
 	if (!eg->asked_ms)
 		eg->asked_ms = clock_mono_ms();
@@ -56,7 +56,7 @@ static void send_policy(struct unit *sb)
 	if (!b.bad)
 		link_send(w->eg.link, b.p, b.n, -1);
 	else
-		service_restart(w->egress); /* without memory: the next one is told of it */
+		service_restart(w->egress); /* out of memory: the next process gets it again */
 }
 
 static void send_clear(struct unit *sb)
@@ -66,7 +66,7 @@ static void send_clear(struct unit *sb)
 	link_send(sb->w->eg.link, &m, sizeof m, -1);
 }
 
-/* --- what it says -------------------------------------------------------------------------------------------- */
+/* --- messages from it -------------------------------------------------------------------------------------- */
 
 static void on_packet(void *user, const void *p, size_t n, const int *fds, size_t n_fds)
 {
@@ -100,7 +100,7 @@ static void on_gone(void *user, const char *why)
 
 static const struct link_ops link_ops = { .on_packet = on_packet, .on_gone = on_gone };
 
-/* --- its life ------------------------------------------------------------------------------------------------ */
+/* --- start and end ----------------------------------------------------------------------------------------- */
 
 static void on_up(void *user, int fd)
 {
@@ -124,7 +124,7 @@ static void on_up(void *user, int fd)
 	struct eg_plain ready = { next_head(w, EG_READY) };
 
 	link_send(w->eg.link, &ready, sizeof ready, -1);
-	for (size_t i = 0; i < SLOTS_MAX; i++) { /* what was to be forgotten is not known to this one */
+	for (size_t i = 0; i < SLOTS_MAX; i++) { /* a new process knows no policies, so none needs to be cleared */
 		struct unit *sb = w->slots[i];
 
 		if (sb && sb->telling.seq && !held_policy_proxied(sb->policy))
@@ -145,7 +145,7 @@ static void on_down(void *user, const char *how)
 
 static const struct service_ops service_ops = { .on_up = on_up, .on_down = on_down };
 
-/* allow_private with commas between the ranges. */
+/* allow_private, separated by commas. */
 static const char *ranges_text(const struct config *c)
 {
 	static char text[CONFIG_RANGES_MAX * 20];
@@ -174,7 +174,7 @@ static const char *names_text(const struct warden *w)
 int egress_open(struct warden *w, int exe_fd, const char *exe, struct err *e)
 {
 	static const char *const level_word[] = { "debug", "info", "warn", "error" };
-	static const char *argv[16]; /* lives as long as the service, of which a process has one */
+	static const char *argv[16]; /* lives as long as the service, of which there is one per process */
 	struct service_spec spec = { .name = "atoll-egress",
 		.exe_fd = exe_fd,
 		.argv = (char *const *)argv,
@@ -182,10 +182,10 @@ int egress_open(struct warden *w, int exe_fd, const char *exe, struct err *e)
 		.n_fds = 3,
 		.delay_max_ms = w->cfg.restart_max_ms };
 	const char *pairs[][2] = {
-		{ "--run", w->cfg.run }, /* tells whose it is in a list of processes */
+		{ "--run", w->cfg.run }, /* identifies the instance in a process list */
 		{ "--log-level", level_word[w->cfg.log_level] }, { "--dns", w->cfg.dns_servers },
 		{ "--allow-private", ranges_text(&w->cfg) }, { "--ca-file", w->cfg.egress_ca_file },
-		{ "--names", names_text(w) }, /* what the server's own names mean inside: engine/slot.h */
+		{ "--names", names_text(w) }, /* what the server's host names resolve to in a sandbox: engine/slot.h */
 	};
 	size_t n = 0;
 
@@ -219,7 +219,7 @@ void egress_tick(struct warden *w)
 	service_restart(w->egress);
 }
 
-/* What the two have to say to each other is no business of ours: secrets of the sandboxes' owners. */
+/* The warden does not see what the two exchange: secrets of the sandboxes' owners. */
 void egress_introduce(struct warden *w)
 {
 	struct msg_ok ev = { .head = { MSG_VERSION, EV_EGRESS, 0 } };
@@ -237,7 +237,7 @@ void egress_introduce(struct warden *w)
 	link_send(w->link, &ev, sizeof ev, pair[1]);
 }
 
-/* --- what it is told ----------------------------------------------------------------------------------------- */
+/* --- messages to it ---------------------------------------------------------------------------------------- */
 
 void egress_tell(struct unit *sb, bool had)
 {
@@ -252,7 +252,7 @@ void egress_tell(struct unit *sb, bool had)
 		send_policy(sb);
 	else if (w->eg.link)
 		send_clear(sb);
-	/* Without a link the next life of it is told; any number but 0 makes it wait for that. */
+	/* Without a link the next process gets the policy; any number but 0 makes the request wait for that. */
 	sb->telling.seq = w->eg.link ? w->eg.sent : UINT32_MAX;
 }
 

@@ -75,7 +75,8 @@ static size_t put_what(const struct msg_pull *m, const char **argv, size_t n, ch
 	return n;
 }
 
-/* In the child. m: NULL, no image; what: "--check" or "--gc". talk: what becomes TALK_FD, -1: none. */
+/* In the child. m: NULL if there is no image; what: "--check" or "--gc". talk: the fd that becomes TALK_FD; -1:
+ * none. */
 static __attribute__((noreturn)) void child_main(const struct warden *w, const struct msg_pull *m, const char *what,
     int exe_fd, int talk, pid_t warden)
 {
@@ -83,7 +84,7 @@ static __attribute__((noreturn)) void child_main(const struct warden *w, const s
 	char text[2][24], idle[24];
 	size_t n = put_args(w, argv, text);
 
-	(void)prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0); /* it tidies up before it goes */
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0); /* it cleans up before it exits */
 	if (getppid() != warden)
 		_exit(1);
 	aside_signals();
@@ -92,11 +93,11 @@ static __attribute__((noreturn)) void child_main(const struct warden *w, const s
 	else
 		argv[n++] = what;
 	argv[n] = NULL;
-	autoclose int null = m ? -1 : open("/dev/null", O_WRONLY | O_CLOEXEC); /* our own output is for the operator */
+	autoclose int null = m ? -1 : open("/dev/null", O_WRONLY | O_CLOEXEC); /* stdout is the operator's */
 
 	if (null >= 0)
 		(void)dup2(null, STDOUT_FILENO);
-	int exe = fcntl(exe_fd, F_DUPFD_CLOEXEC, 32); /* out of the way of the one that is passed on */
+	int exe = fcntl(exe_fd, F_DUPFD_CLOEXEC, 32); /* must not collide with the fd that is passed on */
 
 	if (exe < 0 || (talk >= 0 && talk != TALK_FD && dup2(talk, TALK_FD) < 0) ||
 	    (talk == TALK_FD && fd_cloexec(talk, false) < 0))

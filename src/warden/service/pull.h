@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pull: images for templates. The warden starts atoll-pull and gives the front a socket to it; what is said there, and
- * the image, are no business of the warden. */
+/* pull: images for templates. The warden starts atoll-pull and gives the front a socket to it. The warden sees
+ * neither the messages on that socket nor the image. */
 #pragma once
 
 #include "base/err.h"
 
 struct warden;
 
-/* Before anything is served: what the configuration says about registries must make sense to the program that will use
- * it. */
+/* Before anything is served: has atoll-pull check the configuration of the registries, because only that program
+ * interprets it. */
 int pull_check_config(const struct warden *w, struct err *e);
 
-/* At start: what servers and pulls that were ended have left of images is deleted, by a process that nobody waits
- * for. */
+/* At start: deletes what killed servers and pulls have left of images, in a background process. */
 void pull_tidy(struct warden *w);
 
 /* -ENOENT: no image of that key is in the cache. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* refusals: one more helper, and what it tells. */
+/* refusals: the helper, and its reports. */
 #include "warden/service/refusals.h"
 
 #include <stdio.h>
@@ -21,8 +21,8 @@
 #include "warden/unit.h"
 #include "warden/warden.h"
 
-#define LOG_EVERY_MS 10000 /* about one sandbox */
-#define SILENT_MS 60000    /* a sandbox that floods; if it goes on then, again */
+#define LOG_EVERY_MS 10000 /* per sandbox */
+#define SILENT_MS 60000    /* for a sandbox that floods; repeated if it goes on */
 
 static int silence(struct warden *w, uint32_t k, bool silent)
 {
@@ -44,9 +44,9 @@ void refusals_listen(struct warden *w)
 		log_warn("refused system calls are not recorded", "err=%s", e.text);
 }
 
-/* --- what it tells ----------------------------------------------------------------------------------------------- */
+/* --- its reports ------------------------------------------------------------------------------------------- */
 
-/* Its sandbox, unless that has never been heard of or is gone. */
+/* Returns the sandbox with that uid; NULL if it is unknown or gone. */
 static struct unit *unit_of(const struct warden *w, uint32_t uid)
 {
 	struct slot first;
@@ -78,7 +78,7 @@ static void on_denied(struct unit *sb, const struct au_event *ev)
 	(void)str_copy(m.call, sizeof m.call, str_of(name));
 	(void)str_copy(m.process, sizeof m.process, str_of(ev->comm));
 	(void)str_copy(m.why, sizeof m.why, (struct str) { why, strnlen(why, sizeof m.why - 1) });
-	/* one line now and then; the front has them all */
+	/* one log line now and then; the front gets all reports */
 	bool loud = clock_mono_ms() - w->refusals.logged_ms[k] >= LOG_EVERY_MS;
 
 	if (loud)
@@ -128,7 +128,7 @@ static void on_packet(void *user, const void *p, size_t n, const int *fds, size_
 	if (ev.type == AU_FLOOD)
 		on_flood(sb);
 	else if (!w->refusals
-		     .silent_until_ms[sb->er.spec.slot]) /* else from before it was silenced, and told too late */
+		     .silent_until_ms[sb->er.spec.slot]) /* otherwise a late report from before it was silenced */
 		on_denied(sb, &ev);
 }
 
@@ -143,7 +143,7 @@ static void on_gone(void *user, const char *why)
 
 static const struct link_ops link_ops = { .on_packet = on_packet, .on_gone = on_gone };
 
-/* --- its life ---------------------------------------------------------------------------------------------------- */
+/* --- start and end ----------------------------------------------------------------------------------------- */
 
 static void on_up(void *user, int fd)
 {
@@ -167,7 +167,7 @@ static const struct service_ops service_ops = { .on_up = on_up, .on_down = on_do
 
 int refusals_open(struct warden *w, struct err *e)
 {
-	static char base[16], *argv[6]; /* live as long as the service, of which a process has one */
+	static char base[16], *argv[6]; /* live as long as the service, of which there is one per process */
 	struct service_spec spec = { .name = "atoll-refusals",
 		.argv = argv,
 		.fds = { w->refusals.fd },
@@ -183,7 +183,7 @@ int refusals_open(struct warden *w, struct err *e)
 	memcpy(argv, ((char *[]) { w->refusals.exe, "--run", w->cfg.run, "--uid-base", base, NULL }), sizeof argv);
 	if (user_find(w->cfg.egress_user, &spec.uid, &spec.gid, e) < 0)
 		return -e->no;
-	/* of an earlier life that did not live to take them back */
+	/* rules of an earlier warden that did not remove them */
 	refusals_rule_forget(first.root, first.z_base + SLOT_Z_UIDS - 1);
 	w->refusals.service = service_new(w->loop, &spec, &service_ops, w);
 	if (!w->refusals.service)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* refusals: keeps atoll-refusals running, which reads from the kernel what system calls were refused to sandboxes,
- * and passes on what it tells.
+/* refusals: keeps atoll-refusals running, which reads from the kernel which system calls of sandboxes were
+ * refused, and forwards its reports.
  *
- * A sandbox that does little else than being refused costs the host's kernel work that is on nobody's account:
- * the kernel is then told to be silent about it for a while, by a rule of its audit system about the sandbox's
- * uids. */
+ * A sandbox that makes refused calls all the time costs kernel work that is charged to no cgroup. The kernel is
+ * then told not to record its refusals for a while, by a rule of the audit system about the sandbox's uids. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,11 +13,12 @@
 
 struct warden;
 
-/* Before our power goes: the socket. Without it all works, but no refusal is ever explained. */
+/* Opens the socket; before the warden drops its capabilities. Without it everything else works, but no refusal
+ * is explained. */
 void refusals_listen(struct warden *w);
-int refusals_open(struct warden *w, struct err *e); /* the program, if there is the socket */
+int refusals_open(struct warden *w, struct err *e); /* starts the program, if the socket is open */
 void refusals_close(struct warden *w);
-/* tells the front what the firewall has refused until now; before a slot changes hands */
+/* reports to the front what the firewall has refused so far; before a slot is reused */
 void refusals_blocked(struct warden *w);
-void refusals_tick(struct warden *w); /* about once a second: who was silenced long enough is heard again */
-void refusals_slot_free(struct warden *w, uint32_t slot); /* who comes next there is heard */
+void refusals_tick(struct warden *w); /* about once a second: ends the silence of sandboxes whose time is up */
+void refusals_slot_free(struct warden *w, uint32_t slot); /* the next sandbox of the slot is not silenced */

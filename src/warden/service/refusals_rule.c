@@ -20,8 +20,8 @@
 #define ANSWER_S 2
 #define RULE_MAX 16384
 
-/* Everything that is not such a record is dropped before it reaches the socket, and the filter cannot be taken
- * off again: the kernel's audit log tells of all that happens on the host. */
+/* Drops everything else before it reaches the socket, and locks the filter: the kernel's audit log has records
+ * about the whole host. */
 static int lock_to_refusals(int fd)
 {
 	struct sock_filter code[] = {
@@ -40,7 +40,7 @@ static int lock_to_refusals(int fd)
 	return 0;
 }
 
-/* The kernel tells its log in the network namespace of its own threads only; elsewhere one listens in vain. */
+/* The kernel sends its records only in the network namespace of its own threads; in another one nothing arrives. */
 static bool is_elsewhere(void)
 {
 	struct stat ours, its;
@@ -70,7 +70,7 @@ int refusals_socket(int *ret_fd, struct err *e)
 
 struct rule_message {
 	struct nlmsghdr head;
-	struct audit_rule_data rule; /* with no strings behind it */
+	struct audit_rule_data rule; /* no strings follow it */
 };
 
 static void add_field(struct audit_rule_data *r, uint32_t field, uint32_t op, uint32_t value)
@@ -95,7 +95,7 @@ static struct rule_message message(uint16_t type, uid_t from, uid_t to)
 	return m;
 }
 
-/* A socket of its own for each question, so that no answer is taken for another's. */
+/* Uses a new socket for each request, so that answers cannot be mixed up. */
 static int ask(const void *msg, size_t n, int *ret_fd)
 {
 	struct timeval patience = { .tv_sec = ANSWER_S };
@@ -130,7 +130,7 @@ int refusals_rule_silence(uid_t from, uid_t to, bool silent)
 	return n == sizeof re && re.head.nlmsg_type == NLMSG_ERROR ? re.err.error : -EBADMSG;
 }
 
-/* Made by audit_rule_silence(), about uids of that range? */
+/* Returns whether the rule was made by refusals_rule_silence() for uids of that range. */
 static bool is_ours(const struct audit_rule_data *r, uid_t from, uid_t to)
 {
 	struct rule_message like = message(0, r->values[1], r->values[2]);
@@ -142,7 +142,8 @@ static bool is_ours(const struct audit_rule_data *r, uid_t from, uid_t to)
 	    r->values[0] == AUDIT_SECCOMP && r->values[1] >= from && r->values[2] <= to;
 }
 
-/* Not by removing whatever there could be: the kernel makes a record of each attempt. */
+/* Lists the rules and deletes those found, rather than trying to delete all possible ones: the kernel makes a
+ * record of each attempt. */
 void refusals_rule_forget(uid_t from, uid_t to)
 {
 	struct nlmsghdr list = { .nlmsg_len = sizeof list,
@@ -158,7 +159,7 @@ void refusals_rule_forget(uid_t from, uid_t to)
 		const struct rule_message *m = (const struct rule_message *)re;
 
 		if (n < (ssize_t)sizeof m->head || m->head.nlmsg_type != AUDIT_LIST_RULES)
-			return; /* the last one, or an error */
+			return; /* the end of the list, or an error */
 		if (n >= (ssize_t)sizeof *m && is_ours(&m->rule, from, to))
 			(void)refusals_rule_silence(m->rule.values[1], m->rule.values[2], false);
 	}

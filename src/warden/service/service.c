@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* service: spawn without power, watch, start again. */
+/* service: starts a program without privileges, watches it, restarts it. */
 #include "warden/service/service.h"
 
 #include <fcntl.h>
@@ -21,10 +21,10 @@
 #include "loop/loop.h"
 
 #define FIRST_FD 3
-#define HIGH_FD 100        /* above every target, so that moving one fd never overwrites another */
+#define HIGH_FD 100        /* above every target fd, so that moving one never overwrites another */
 #define LONG_LIFE_MS 10000 /* a life of this length clears the count of failures */
 #define FIRST_DELAY_MS 50
-/* that many short ones in which it served cost their users FIRST_DELAY_MS each, and no more */
+/* that many short lives that served are restarted after FIRST_DELAY_MS each; then the delay grows */
 #define SERVED_LIVES 16
 
 struct service {
@@ -36,8 +36,8 @@ struct service {
 	int pidfd;
 	struct watch *watch;
 	struct timer *timer;
-	unsigned failed_lives, served_lives; /* short ones, since the last long one */
-	bool served;                         /* this life */
+	unsigned failed_lives, served_lives; /* short ones since the last long one */
+	bool served;                         /* this life has served */
 	uint64_t born_ms;
 	bool stopping;
 };
@@ -51,7 +51,7 @@ static __attribute__((noreturn)) void child_fail(const struct service *s, const 
 	_exit(127);
 }
 
-/* Puts the listed fds at 3, 4, ..., the program behind them, and nothing else. */
+/* Moves the listed fds to 3, 4, ..., the program after them, and closes everything else. */
 static int child_place_fds(const struct service *s, int link)
 {
 	int high[SERVICE_FDS + 2], n = 0;
@@ -74,7 +74,7 @@ static int child_place_fds(const struct service *s, int link)
 	return FIRST_FD + n - 1;
 }
 
-/* The order matters: the bounding set can be cut only with CAP_SETPCAP, which goes with the uid. */
+/* The order matters: reducing the bounding set needs CAP_SETPCAP, which is lost with the uid. */
 static void child_drop_power(const struct service *s)
 {
 	cap_t none = cap_init();
@@ -98,7 +98,7 @@ static void child_reset(const struct service *s)
 	struct rlimit no_core = { 0, 0 };
 	sigset_t none;
 
-	/* A session of its own: Ctrl-C on the terminal is for the warden, which then tells the others. */
+	/* A session of its own: Ctrl-C on the terminal is for the warden, which then stops the helpers. */
 	(void)setsid();
 	(void)umask(077);
 	(void)setrlimit(RLIMIT_CORE, &no_core);
@@ -110,7 +110,7 @@ static void child_reset(const struct service *s)
 		child_fail(s, "change directory");
 }
 
-/* Of the warden's environment only what is known to be harmless goes on. */
+/* Passes on only variables of the warden's environment that are known to be harmless. */
 static char **child_env(void)
 {
 	static const char *const keep[] = { "TZ=", "ATOLL_", "ASAN_OPTIONS=", "UBSAN_OPTIONS=", "LSAN_OPTIONS=" };
@@ -155,7 +155,7 @@ static void service_retry(struct service *s)
 	timer_arm(s->timer, service_delay_ms(s->failed_lives, s->served_lives, s->spec.delay_max_ms));
 }
 
-/* A long life clears the count. */
+/* A long life resets the counts. */
 static void count_life(struct service *s)
 {
 	if (loop_now_ms(s->loop) - s->born_ms >= LONG_LIFE_MS)

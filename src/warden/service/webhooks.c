@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* webhooks: one more helper. */
+/* webhooks: a helper process. */
 #include "warden/service/webhooks.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "warden/service/service.h"
 #include "warden/warden.h"
 
-/* It has nothing to tell us. */
+/* It sends no messages to the warden. */
 static void on_packet(void *user, const void *p, size_t n, const int *fds, size_t n_fds)
 {
 	struct warden *w = user;
@@ -59,8 +59,8 @@ static void on_down(void *user, const char *how)
 
 static const struct service_ops service_ops = { .on_up = on_up, .on_down = on_down };
 
-/* A user of its own: what atoll-egress sends goes through the sandboxes' firewall, which knows no private range and no
- * IPv6. */
+/* A user of its own, because traffic of atoll-egress passes the sandboxes' firewall rules, which allow neither
+ * private ranges nor IPv6. */
 static int find_user(const struct config *c, struct service_spec *spec, struct err *e)
 {
 	struct err none = ERR_INIT;
@@ -75,7 +75,7 @@ static int find_user(const struct config *c, struct service_spec *spec, struct e
 int webhooks_open(struct warden *w, struct err *e)
 {
 	static const char *const level_word[] = { "debug", "info", "warn", "error" };
-	static const char *argv[16]; /* lives as long as the service, of which a process has one */
+	static const char *argv[16]; /* lives as long as the service, of which there is one per process */
 	static char exe[PATH_MAX];
 	struct service_spec spec = { .name = "atoll-webhooks",
 		.argv = (char *const *)argv,
@@ -113,7 +113,7 @@ void webhooks_close(struct warden *w)
 	service_free(take_ptr(&w->webhooks.service));
 }
 
-/* What the two have to say to each other is no business of ours. */
+/* The warden does not see what the two exchange. */
 void webhooks_introduce(struct warden *w)
 {
 	struct msg_ok ev = { .head = { MSG_VERSION, EV_WEBHOOKS, 0 } };

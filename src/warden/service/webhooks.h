@@ -7,7 +7,7 @@
 
 struct warden;
 
-/* Without the program all works, but nothing is delivered. */
+/* Without the program everything else works, but nothing is delivered. */
 int webhooks_open(struct warden *w, struct err *e);
 void webhooks_close(struct warden *w);
-void webhooks_introduce(struct warden *w); /* if both are there */
+void webhooks_introduce(struct warden *w); /* connects the front and atoll-webhooks, if both run */
