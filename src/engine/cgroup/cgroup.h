@@ -95,7 +95,7 @@ bool cgroup_is_frozen(struct cgroup_tree *t, const char *id); /* or is being fro
 int cgroup_freezer(struct cgroup_tree *t, const char *id, int *ret_fd, struct err *e);
 void cgroup_kill(struct cgroup_tree *t, const char *id);      /* kills all processes in it, for when no pidfd
 							       * exists */
-int cgroup_after_kill(struct cgroup_tree *t, const char *id); /* thaws it, so that a pending SIGKILL takes effect */
+int cgroup_after_kill(struct cgroup_tree *t, const char *id); /* makes a SIGKILL take effect in a frozen sandbox */
 int cgroup_usage(struct cgroup_tree *t, const char *id, struct cgroup_usage *ret, struct err *e);
 int cgroup_detail(struct cgroup_tree *t, const char *id, struct cgroup_detail *ret); /* -errno */
 size_t cgroup_dirs(struct cgroup_tree *t, int *ret[CGROUP_DIRS_MAX]); /* pointers to the tree's directory fds */

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* room: the last part of the pool is for those who have little.
+/* room: reserves the last part of the storage for sandboxes and volumes that use little.
  *
- * Disk limits of sandboxes and volumes may add up to more than the pool can ever hold: most use little of
- * theirs. So that one of them cannot use up what all others were promised, each may take what is spare at the
- * moment, and the reserve (an eighth of the pool) is left to those who use less than half of what the largest
- * one does. That is a second limit beside the promised one: the kernel's limit of *exclusive* bytes, which
- * nothing else uses. Its numbers live in the kernel, so whoever comes after a helper that was killed finds them
- * there and goes on.
+ * Disk limits of sandboxes and volumes may add up to more than the storage can ever hold, since most use little of
+ * theirs. So that one of them cannot use up what the others were promised, each may take what is spare at the
+ * moment, and the reserve (an eighth of the storage) is left to those that use less than half of what the largest
+ * one does. This is a second limit beside the promised one: btrfs's limit of *exclusive* bytes, which nothing else
+ * uses. Its values are stored in the kernel, so a successor of a killed helper finds them there and continues.
  *
- * What is used is read from sysfs: there the kernel counts what is promised to be written, too, which its trees
- * on disk do not have until the next commit. */
+ * Usage is read from sysfs: there the kernel also counts reserved, unwritten data, which its trees on disk lack
+ * until the next commit. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define ROOM_NONE UINT64_MAX /* nothing held back */
+#define ROOM_NONE UINT64_MAX /* no second limit */
 
 struct room_use {                /* a sandbox or a volume */
 	uint64_t id;             /* of its subvolume */
@@ -24,14 +23,14 @@ struct room_use {                /* a sandbox or a volume */
 };
 
 struct room_storage {
-	uint64_t bytes, free_bytes; /* with what it may still grow by */
+	uint64_t bytes, free_bytes; /* including what the storage may still grow by */
 };
 
 uint64_t room_reserve(const struct room_storage *p);
 
-/* What the second limit of one should be; most: the used bytes of the largest one. */
+/* Computes the second limit of one sandbox or volume; most: the used bytes of the largest one. */
 uint64_t room_held(const struct room_storage *p, const struct room_use *u, uint64_t most);
 
-/* Looks once and sets what has changed. grow_bytes: what the pool may still grow by. Returns in how many milliseconds
- * it wants to look again; -1: with the next tick. */
+/* Checks once and sets the limits that have changed. grow_bytes: how much the storage may still grow. Returns
+ * after how many milliseconds it wants to be called again; -1: with the next tick. */
 int room_look(int fs_fd, uint64_t grow_bytes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree: removes a directory tree that somebody else has written. */
+/* tree: deletes a directory tree whose contents are not trusted. */
 #pragma once
 
-/* Follows no link and leaves no file system; 0, -ENOENT or another -errno. */
+/* Follows no link and crosses no mount point. Returns 0, -ENOENT or another -errno. */
 int tree_remove(int dirfd, const char *name);

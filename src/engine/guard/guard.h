@@ -19,7 +19,7 @@
  * installs. */
 #define GUARD_FILTERS_MIN 512
 
-/* Byte-range locks that one sandbox may hold: 3 MiB. Well-behaved programs hold a few dozen. */
+/* A sandbox that holds this many file locks is killed: they take 3 MiB. Well-behaved programs hold a few dozen. */
 #define GUARD_LOCKS_MAX 16384
 
 struct cgroup_tree;
@@ -37,7 +37,7 @@ uint64_t guard_store_line(const char *line, size_t n); /* bytes of that memory i
 /* Filters of one task, from the text of /proc/PID/status; -1: the text does not contain the count. */
 int64_t guard_filters_of(const char *status);
 
-/* Kills sandboxes with more than GUARD_LOCKS_MAX file locks. Checks only now and then, because the list is of the
+/* Kills sandboxes with GUARD_LOCKS_MAX file locks or more. Checks only now and then, because the list is of the
  * whole host. */
 void guard_locks(struct cgroup_tree *t);
 

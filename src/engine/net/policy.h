@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* net_policy: the firewall's part of one sandbox's policy: two chains of its own, which maps of the table lead to.
+/* net_policy: the firewall's part of one sandbox's policy: two chains of its own, referenced by maps of the table.
  *
  *	rulesK		what it sends to be forwarded: nets that are allowed (return), then those refused, then the rest
  *	divertK		new connections that go to the host's proxy instead
@@ -15,7 +15,7 @@
 
 struct engine_policy;
 
-/* As text. p NULL: takes away what there is, and is no error if there is nothing. silent: it has no internet at all. */
+/* Formats it as text. p NULL: removes the chains; it is no error if there are none. silent: no internet at all. */
 void net_policy_text(struct buf *out, uint32_t instance, uint32_t slot, uint16_t proxy_port, bool silent,
     const struct engine_policy *p);
 int net_policy_set(uint32_t instance, uint32_t slot, uint16_t proxy_port, bool silent, const struct engine_policy *p,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* net_refused: to whom the firewall has refused what, of late.
+/* net_refused: packets that the firewall has recently refused.
  *
- * The firewall notes address and port of what it refuses to a sandbox in a set of its table, a few of each sandbox in a
- * minute (nft.c); here they are read and taken out. */
+ * The firewall records address and port of what it refuses to a sandbox in a set of its table, a few per sandbox
+ * and minute (nft.c). This code reads the set and removes the entries. */
 #pragma once
 
 #include <stddef.h>
@@ -10,5 +10,5 @@
 
 struct engine_refusal;
 
-/* Up to max of them. fd: of nft_open(). Or -errno. */
+/* Returns the number of entries taken, up to max, or -errno. fd: of nft_open(). */
 int net_refused_take(int fd, uint32_t instance, struct engine_refusal *ret, size_t max);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* seccomp_table: which system calls a sandbox has, as data: groups of calls, and what is looked at in their
- * arguments. */
+/* seccomp_table: the system calls that a sandbox has, as data: groups of calls, and rules for their arguments. */
 #pragma once
 
 #include <seccomp.h>
@@ -8,21 +7,21 @@
 #include <stddef.h>
 
 enum seccomp_verdict {
-	SECCOMP_GIVEN,   /* the call is there */
-	SECCOMP_REFUSED, /* EPERM: who tries it should hear that they may not */
-	SECCOMP_ABSENT,  /* ENOSYS: who tries it has another way when it is not there */
+	SECCOMP_GIVEN,   /* allowed */
+	SECCOMP_REFUSED, /* EPERM: the caller should learn that it may not do this */
+	SECCOMP_ABSENT,  /* ENOSYS: callers have a fallback for when the call does not exist */
 };
 
 struct seccomp_group {
 	enum seccomp_verdict verdict;
-	bool quiet; /* not worth an event: every other program tries it and goes on */
+	bool quiet; /* not logged: many programs try it and continue without it */
 	const char *why;
-	const char *calls; /* names with blanks between them; one that is not known here answers ENOSYS */
+	const char *calls; /* names separated by blanks; a name unknown on this architecture returns ENOSYS */
 };
 
 #define SECCOMP_ARGS_MAX 2
 
-/* of a call that is given: if all of args match, it fails with this errno; 0: it pretends success */
+/* For a call that is allowed: if all of args match, it fails with this errno; 0: it pretends success. */
 struct seccomp_arg_rule {
 	const char *call;
 	int no;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* view: what a sandbox sees of the machine: /proc/meminfo, cpuinfo, stat, uptime, loadavg, swaps, diskstats and the
- * lists of processors tell of its limits and of its use, at the moment they are read.
+/* view: what a sandbox sees of the machine. /proc/meminfo, cpuinfo, stat, uptime, loadavg, swaps, diskstats and
+ * the lists of processors show its own limits and usage at the time of the read.
  *
  *	atoll-view	one process for all sandboxes of an instance: a FUSE file system of a few read-only files. It
  *			has a directory for each slot, so it never asks who reads. It runs as an ordinary user with a
@@ -10,10 +10,10 @@
  *	mounts		the directory of the slot is mounted on /dev/.atoll/view of the sandbox, and its files on
  *			those of /proc and /sys.
  *
- * The device of the file system outlives each of the processes: we hold it, and a process gets a clone of it. What
- * is under way with a process that dies fails with ECONNABORTED, what comes after waits for the next one. A new
- * warden asks the process of the old one for the device (RUN/view.sock), so nothing is ever mounted again in a
- * sandbox that runs. Where a host has no FUSE, sandboxes see the host. */
+ * The FUSE device outlives each of these processes: the warden holds it, and a process gets a clone of it.
+ * Requests in progress with a process that dies fail with ECONNABORTED; later requests wait for the next process.
+ * A new warden gets the device from the process of the old one (RUN/view.sock), so nothing is ever remounted in a
+ * running sandbox. On a host without FUSE, sandboxes see the host's files. */
 #pragma once
 
 #include <stdbool.h>
@@ -41,7 +41,7 @@ enum view_file {
 
 extern const char *const view_names[VIEW_FILES];
 
-struct view_row {         /* one writer at a time: who makes the sandbox, then who limits it */
+struct view_row {         /* one writer at a time: the process that makes the sandbox, then the one that limits it */
 	uint32_t version; /* odd while it is written */
 	uint32_t cpu_permille;
 	uint32_t slot;
@@ -51,36 +51,37 @@ struct view_row {         /* one writer at a time: who makes the sandbox, then w
 };
 
 struct view {
-	int device, mount, dir; /* the master, RUN/view, and -1: there is no view */
+	int device, mount, dir; /* the master device, the mount, RUN/view; -1: no view */
 	int listener;
 	char *path, *socket_path;
-	struct view_row *rows; /* and one more, in which atoll-view tells the time */
+	struct view_row *rows; /* one row per slot, and one more in which atoll-view writes the time */
 	size_t n_rows;
 	pid_t pid; /* of atoll-view; 0: none */
 	uint64_t started_ms;
 	char *cpuinfo;    /* the host's */
-	struct cpus cpus; /* that sandboxes may run on */
+	struct cpus cpus; /* the processors that sandboxes may run on */
 	uid_t uid;
 	struct cgroup_tree *cgroups;
 };
 
 #define VIEW_NONE ((struct view) { .device = -1, .mount = -1, .dir = -1, .listener = -1 })
 
-/* Takes over the file system of an earlier life, or makes it, and starts atoll-view. Cannot fail: without it v->dir is
- * -1. In the warden's own mount namespace. */
+/* Takes over the file system of an earlier warden, or makes one, and starts atoll-view. Cannot fail: without a
+ * view, v->dir is -1. Called in the warden's own mount namespace. */
 void view_open(struct view *v, const char *run_dir, size_t slots, uid_t uid, struct cgroup_tree *cgroups);
-void view_tick(struct view *v);            /* starts it again */
-void view_renew(struct view *v);           /* ends it: the next one sees the cgroups as they are then */
-void view_close(struct view *v, bool all); /* all: atoll-view too, nobody needs it any more */
+void view_tick(struct view *v);            /* restarts atoll-view if it has exited */
+void view_renew(struct view *v);           /* kills atoll-view, so that the next one opens the current cgroups */
+void view_close(struct view *v, bool all); /* all: kills atoll-view too */
 
-/* In any process that was forked from us since. born_ms 0: now, or as before if it is known */
+/* May be called in any process forked from the warden after view_open(). born_ms 0: now, or unchanged if it is
+ * known. */
 void view_set(struct view *v, const struct engine_spec *spec, const struct engine_limits *l, uint64_t extra_bytes,
     uint64_t born_ms);
 uint64_t view_born(uint64_t started_wall_ms);
 uint64_t view_now(void); /* CLOCK_BOOTTIME, in ms */
 
-/* The directory of a slot, to be mounted; *ret_fd stays -1 where there is none. */
+/* Clones the directory of a slot as a mount; *ret_fd stays -1 if there is no view. */
 int view_clone(const struct view *v, uint32_t slot, int *ret_fd, struct err *e);
 
-/* What atoll-view does until nobody needs it. */
+/* The main function of atoll-view; exits when no process needs it. */
 _Noreturn void view_serve(const struct view *v, int device);
