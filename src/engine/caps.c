@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* caps: what root of a sandbox may do, and keeping power across a change of uid. */
+/* caps: the capabilities of a sandbox's root, and how set-up processes keep capabilities across a change of uid. */
 #include "engine/caps.h"
 
 #include <grp.h>
@@ -44,7 +44,8 @@ int caps_become(uid_t uid, gid_t gid, struct err *e)
 		return err_sys(e, "drop groups");
 	if (setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
 		return err_sys(e, "become uid %u", uid);
-	/* The change has made us undumpable, and our files in /proc root's: those who write our uid_map could not. */
+	/* The change of uid has made us undumpable and our files in /proc root's, so the process that writes our
+	 * uid_map could not open it. */
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		return err_sys(e, "stay dumpable");
 	return 0;

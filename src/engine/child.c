@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* child: the set-up process that becomes pid 1 of a sandbox.
  *
- * It starts in namespaces of its own, with the root of Z, no id that means anything and all capabilities over the new
- * user namespace. The stages, in this order because each needs what a later one takes away:
+ * It starts in new namespaces, with the root directory of Z, unmapped ids and all capabilities over the new user
+ * namespace. Each stage needs what a later one takes away, hence the order:
  *
  *	identity	close what we inherited; become root of the sandbox once the map is written
  *	network		lo and eth0, when the builder has put eth0 there
@@ -12,8 +12,8 @@
  *	confine		once in its cgroups: limits, system call filter, capabilities
  *	exec		init
  *
- * No program of the template has run at any point here, but the template's contents are not trusted with paths: targets
- * are opened without following links. */
+ * No program of the template runs at any point here, but the template's paths are not trusted: targets are opened
+ * without following links. */
 #include "engine/child.h"
 
 #include <fcntl.h>
@@ -40,11 +40,11 @@
 #include "engine/view/view.h"
 
 #define HOSTNAME "e2b.local"
-#define READY_FD 3 /* what init finds open besides 0, 1 and 2 */
+#define READY_FD 3 /* fds that init inherits besides 0, 1 and 2 */
 #define SOCK_FD 4
-#define SEED_FD 5 /* or nothing: where a copy of a warm interpreter will listen */
+#define SEED_FD 5 /* optional: socket to the seed */
 #define TTY_GID "5"
-#define PTYS_MAX "128" /* the host has some 3000 for all sandboxes together */
+#define PTYS_MAX "128" /* the host has about 3000 for all sandboxes together */
 
 enum { FD_ROOT, FD_DEV, FD_INIT, FD_VIEW, FD_COUNT };
 
@@ -64,7 +64,7 @@ static int take_seed(struct err *e)
 
 static int identity(struct child_spec *sp, struct err *e)
 {
-	/* Out of the way first: the two may have been given each other's numbers. */
+	/* Move both out of the way first: each may have the other's target number. */
 	int ready = fcntl(sp->ready_fd, F_DUPFD, 16), sock = fcntl(sp->sock, F_DUPFD, 16);
 
 	if (ready < 0 || sock < 0 || dup3(ready, READY_FD, O_CLOEXEC) < 0 || dup3(sock, SOCK_FD, O_CLOEXEC) < 0)
@@ -83,7 +83,7 @@ static int identity(struct child_spec *sp, struct err *e)
 	(void)setsid();
 	if (sp->has_seed && take_seed(e) < 0)
 		return -e->no;
-	/* This step also says that our id map is written. */
+	/* This step also tells us that our id map is written. */
 	if (step_recv(SOCK_FD, STEP_LINKED, NULL, 0, -1, e) < 0)
 		return -e->no;
 	if (caps_become(0, 0, e) < 0)
@@ -119,7 +119,8 @@ static int put_at(int mount_fd, int root, const char *path, struct err *e)
 	return mount_put(mount_fd, at, "", e) < 0 ? err_wrap(e, "%s", path) : 0;
 }
 
-/* Half the memory limit: files in there count as memory, and a full limit of them would get pid 1 killed. */
+/* The size is half the memory limit: files in it count as memory, and filling the whole limit would get pid 1
+ * killed. */
 static int mount_shm(int root, uint64_t mem_bytes, struct err *e)
 {
 	char size[24];
@@ -133,7 +134,7 @@ static int mount_shm(int root, uint64_t mem_bytes, struct err *e)
 	return put_at(m, root, "dev/shm", e);
 }
 
-/* While the old root with its proc in full view is still there: without it the kernel refuses a new one. */
+/* Called while the old root with a fully visible proc is still mounted: otherwise the kernel refuses a new proc. */
 static int mount_fresh(int root, struct err *e)
 {
 	for (size_t i = 0; i < ARRAY_LEN(fresh); i++) {
@@ -161,7 +162,7 @@ static int root_stage(const int fds[FD_COUNT], uint64_t mem_bytes, struct err *e
 	return mount_pivot(fds[FD_ROOT], e);
 }
 
-/* The template may have a link there (resolv.conf often is one): it goes, and is not followed. */
+/* The template may have a symbolic link there (resolv.conf often is one): it is removed, not followed. */
 static int write_file(const char *path, const char *text, struct err *e)
 {
 	struct open_how how = {
@@ -178,8 +179,8 @@ static int write_file(const char *path, const char *text, struct err *e)
 	return 0;
 }
 
-/* Without internet there are no names either; asked over TCP that is known at once, over UDP the host's limit of ICMP
- * messages makes a program wait 5 seconds for it. */
+/* Without internet, DNS fails too. Over TCP that is known at once; over UDP the host's ICMP rate limit makes a
+ * program wait 5 seconds for it. */
 static int files(const struct slot *s, bool no_internet, struct err *e)
 {
 	char resolv[64], gateway[INET_TEXT_SIZE], machine_id[34];
@@ -193,7 +194,7 @@ static int files(const struct slot *s, bool no_internet, struct err *e)
 	return write_file("/etc/hostname", HOSTNAME "\n", e);
 }
 
-/* Clones what is at from, read-only, and puts it on to; a path that this kernel does not have is no matter. */
+/* Clones from, read-only, and mounts it on to. A path that this kernel does not have is ignored. */
 static int cover(const char *from, const char *to, unsigned attr, struct err *e)
 {
 	autoclose int at = -1, m = -1;
@@ -209,18 +210,18 @@ static int cover(const char *from, const char *to, unsigned attr, struct err *e)
 	return mount_put(m, at, "", e) < 0 ? err_wrap(e, "cover '%s'", to) : 0;
 }
 
-/* Most of this root inside could not touch anyway, being nobody to the host; the kernel has forgotten a check
- * before. */
+/* The sandbox's root could not touch most of these anyway, since it has no privileges on the host; but the kernel
+ * has lacked a check before. */
 static int cover_up(struct err *e)
 {
 	static const char *const read_only[] = { "/proc/sys", "/proc/bus", "/proc/irq", "/proc/sysrq-trigger" };
 	static const char *const hidden_files[] = {
 		"/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/latency_stats", "/proc/kallsyms",
 		"/proc/key-users", "/proc/cmdline",
-		"/proc/config.gz", /* and /sys/kernel/btf: what an exploit has to know of this very kernel */
-		"/proc/locks",     /* those of open files have no owner, and are shown to everybody */
+		"/proc/config.gz", /* like /sys/kernel/btf: what an exploit has to know about this very kernel */
+		"/proc/locks",     /* locks of open files have no owner and are shown to every process */
 	};
-	/* The last two tell the path of the pool, and what every other sandbox has on its disk. */
+	/* The last two reveal the path of the storage, and what every other sandbox has on its disk. */
 	static const char *const hidden_dirs[] = {
 		"/proc/acpi",
 		"/proc/scsi",
@@ -247,7 +248,7 @@ static int cover_up(struct err *e)
 	return cover("/dev/" DEV_BOOT_ID, "/proc/sys/kernel/random/boot_id", QUIET, e);
 }
 
-/* Its own memory and processors in place of the host's. */
+/* Mounts the sandbox's own memory and processors over the host's. */
 static int cover_view(struct err *e)
 {
 	static const struct {
@@ -295,7 +296,7 @@ static int become_init(const struct child_spec *sp, struct err *e)
 	char *envp[] = { "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "ATOLL_READY_FD=3",
 		sp->has_seed ? "ATOLL_SEED_FD=5" : NULL, NULL };
 
-	/* Only now, so that its top is the sandbox's own cgroup. */
+	/* Not earlier, so that the namespace's root is the sandbox's own cgroup. */
 	if (unshare(CLONE_NEWCGROUP) < 0)
 		return err_sys(e, "make a cgroup namespace");
 	if (sp->own_core)

@@ -50,7 +50,7 @@ bool dev_has(const char *name)
 	return is;
 }
 
-/* A new one per sandbox, in the form of a random UUID, to be mounted over the kernel's. */
+/* A new boot id per sandbox, in the form of a random UUID, to be mounted over the kernel's. */
 static int write_boot_id(int fd, struct err *e)
 {
 	char h[33], z[40];
@@ -80,7 +80,7 @@ static int fill(int fd, uid_t root, struct err *e)
 		if (mkdirat(fd, dirs[i], 0755) < 0 || fchownat(fd, dirs[i], root, root, AT_SYMLINK_NOFOLLOW) < 0)
 			return err_sys(e, "make '%s'", dirs[i]);
 	}
-	/* Stays the host's: root inside has no say in it. */
+	/* Stays owned by the host: the sandbox's root cannot change it. */
 	if (mkdirat(fd, ".atoll", 0755) < 0 || mkdirat(fd, DEV_NOTHING, 0555) < 0 || mkdirat(fd, DEV_VIEW, 0555) < 0)
 		return err_sys(e, "make '.atoll'");
 	autoclose int init = openat(fd, DEV_INIT, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0555);
@@ -88,8 +88,8 @@ static int fill(int fd, uid_t root, struct err *e)
 	return init < 0 ? err_sys(e, "make '" DEV_INIT "'") : write_boot_id(fd, e);
 }
 
-/* The directory itself is the host's, and sticky: root inside has the group's right to put something there and to take
- * that away again, but cannot move .atoll, which the host looks into when it writes the sandbox to disk. */
+/* The directory itself is owned by the host and sticky. The sandbox's root has the group's permission to create
+ * files and to delete them again, but cannot move .atoll, which the host opens when it checkpoints the sandbox. */
 int dev_make(uid_t root, int *ret_mount_fd, struct err *e)
 {
 	char id[16];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* helper: fork with a socket pair, and next to nothing else. */
+/* helper: fork with a socket pair and almost nothing else. */
 #include "engine/helper.h"
 
 #include <assert.h>
@@ -14,7 +14,8 @@
 
 #define KEEP_MAX 16
 
-/* It ends with its socket, after the work that was asked for, and not by a signal to the terminal's group. */
+/* The helper exits when its socket closes, after the requested work, and not by a signal to the terminal's process
+ * group. */
 static void settle(const char *name)
 {
 	sigset_t none;

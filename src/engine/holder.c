@@ -37,10 +37,10 @@
 #define HOLDER_FLAGS \
 	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
 #define END_TIMEOUT_MS 2000
-/* any directory that Z's root may reach; covered in its own mount namespace only */
+/* Any directory that Z's root can reach; covered only in its own mount namespace. */
 #define MOUNT_AT "/usr"
 
-/* Per owner uid, that is per slot: its own namespaces and no others, with room for those of predecessors that the
+/* Per owner uid, that is per slot: its own namespaces, with a margin for those of earlier sandboxes that the
  * kernel is still removing, and its share of what the kernel counts per user. */
 static const struct {
 	const char *file, *value;
@@ -59,8 +59,8 @@ static const struct {
 	{ "max_fanotify_marks", "1024" },
 };
 
-/* Z's root: an empty tmpfs with proc and sysfs in full view. The kernel lets a sandbox below mount its own proc and
- * sysfs only where it already sees one whole. */
+/* Z's root: an empty tmpfs with proc and sysfs fully visible. The kernel lets a sandbox below mount its own proc
+ * and sysfs only where it already sees a complete one. */
 static int make_root(struct err *e)
 {
 	static const struct mount_opt small[] = { { "size", "64k" }, { "nr_inodes", "16" }, { "mode", "755" } };
@@ -109,7 +109,7 @@ int holder_image_fd(struct err *e)
 	return take_fd(&fd);
 }
 
-/* Pid 1 of Z. Returns only when it failed. */
+/* Pid 1 of Z. Returns only on failure. */
 static int holder_run(int go, int image, struct err *e)
 {
 	char *argv[] = { "atoll-holder", NULL }, *envp[] = { NULL };
@@ -120,7 +120,7 @@ static int holder_run(int go, int image, struct err *e)
 	if (caps_become(0, 0, e) < 0 || make_root(e) < 0 || limit_z(e) < 0)
 		return -e->no;
 	(void)setsid();
-	/* Every other fd of ours is close-on-exec, but what the caller was given need not be. */
+	/* Every other fd of ours is close-on-exec, but those that the caller inherited need not be. */
 	for (int i = 0; i < 3; i++)
 		(void)close(i);
 	(void)syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
@@ -155,13 +155,13 @@ static int maker_run(const struct holder_config *cfg, const struct cgroup_seat *
 		(void)proc_kill(pidfd);
 		return -e->no;
 	}
-	/* It goes on when the caller has noted it down, and ends if nobody ever can. */
+	/* The holder continues once the caller has recorded it, and exits if the caller dies first. */
 	if (fd_send(sock, "p", 1, (int[]) { pidfd, go[1] }, 2) != 1)
 		return err_sys(e, "pass the holder on");
 	return 0;
 }
 
-/* Where a holder is noted down until it is finished and may be used. */
+/* Name of a holder's record until the holder is complete and may be used. */
 static void pending_name(const char *key, char ret[NAME_MAX + 1])
 {
 	(void)snprintf(ret, NAME_MAX + 1, ".%.200s.pending", key);
@@ -174,7 +174,7 @@ static int note_down(const struct holder_config *cfg, const char *name, int pidf
 	return write(go, "g", 1) == 1 ? 0 : err_sys(e, "let the new holder go on");
 }
 
-/* What it said itself before it ended. Does not wait. */
+/* Replaces *e by the error that the holder sent before it exited, if any. Does not block. */
 static void last_words(int sock, struct err *e)
 {
 	struct pollfd p = { .fd = sock, .events = POLLIN };
@@ -186,7 +186,7 @@ static void last_words(int sock, struct err *e)
 		*e = why;
 }
 
-/* First the pidfd, then, when the holder has become another program, the end of the socket; or an error instead. */
+/* Receives the pidfd, then the end of the socket once the holder has executed its program; or an error instead. */
 static int await_holder(const struct holder_config *cfg, const char *key, int sock, int *ret_pidfd, struct err *e)
 {
 	autoclose int pidfd = -1;
@@ -269,7 +269,8 @@ void holder_close(struct holder *h)
 	*h = HOLDER_NONE;
 }
 
-/* One that was killed has none any more, a while before it is gone: all that is in its pid namespace ends first. */
+/* A killed holder loses its namespaces some time before its pidfd reports the exit: the kernel first kills all
+ * processes in its pid namespace. */
 static int open_spaces(int pidfd, struct holder *ret)
 {
 	char path[48];
@@ -283,7 +284,7 @@ static int open_spaces(int pidfd, struct holder *ret)
 		(void)snprintf(path, sizeof path, "/proc/%d/ns/mnt", (int)pid);
 		ret->mnt = open(path, O_RDONLY | O_CLOEXEC);
 	}
-	if (ret->user >= 0 && ret->mnt >= 0 && proc_wait_gone(pidfd, 0) < 0) /* so it was its pid, and no other's */
+	if (ret->user >= 0 && ret->mnt >= 0 && proc_wait_gone(pidfd, 0) < 0) /* so the pid has not been reused */
 		return 0;
 	holder_close(ret);
 	return -ESRCH;
@@ -318,7 +319,7 @@ int holder_get(const struct holder_config *cfg, const char *key, struct holder *
 	if (find(cfg, key, ret) == 0) /* another builder was faster */
 		return 0;
 	pending_name(key, name);
-	/* whoever made it was killed meanwhile */
+	/* its maker was killed meanwhile */
 	if (proc_record_open(cfg->dir_fd, name, cfg->boot_id, &pidfd) == 0)
 		(void)proc_kill(pidfd);
 	return make_anew(cfg, key, ret, e) < 0 ? err_wrap(e, "make the holder of template '%.8s'", key) : 0;

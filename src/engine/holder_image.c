@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* holder_image: the program atoll-holder as bytes, so that it runs from memory and no file of the host is kept open by
- * it. */
+/* holder_image: the program atoll-holder as bytes, so that it runs from memory and keeps no file of the host open. */
 #include "engine/holder_image.h" /* made by the build: HOLDER_IMAGE, the path of the built program, unquoted */
 #include "engine/holder.h"
 

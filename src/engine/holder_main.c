@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll-holder: keeps the namespaces that are above the sandboxes of one template. It reaps and does nothing else.
- * Static, and carried inside atolld (holder_image.c).
+/* atoll-holder: keeps the namespaces above the sandboxes of one template. It reaps children and does nothing else.
+ * Statically linked, and embedded in atolld (holder_image.c).
  *
- * With an argument it is the parent of one restored sandbox, which is below no such namespace, and ends with it. */
+ * With an argument it is the parent of one restored sandbox, which is not below such namespaces, and exits with
+ * it. */
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
@@ -20,8 +21,7 @@ int main(int argc, char **argv)
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
 	(void)prctl(PR_SET_NAME, argc > 1 ? "atoll-reaper" : "atoll-holder", 0, 0, 0);
 	for (;;) {
-		/* Blocks until there is a child that ended; without any child, until a signal says that there was
-		 * one. */
+		/* Blocks until a child exits; without any child, until a signal reports that there was one. */
 		if (waitpid(-1, NULL, __WALL) >= 0)
 			continue;
 		if (argc > 1 && errno == ECHILD)

@@ -12,13 +12,13 @@
 #include "base/fd.h"
 #include "base/inherited.h"
 
-/* of what all sandboxes of a template have together, at most that part is for one */
+/* One sandbox gets at most this fraction of what all sandboxes of a template have together. */
 #define SHARE 8
 
 static const struct {
 	int what;
 	rlim_t max;
-	bool shared; /* counted for all of them together, too */
+	bool shared; /* also counted for all sandboxes together */
 } set[] = {
 	{ RLIMIT_SIGPENDING, 16384, true },
 	{ RLIMIT_MSGQUEUE, 1 << 20, true },
@@ -60,9 +60,9 @@ int limits_process(uint32_t open_files, struct err *e)
 {
 	if (limits_process_of(0, open_files, e) < 0)
 		return -e->no;
-	/* A core dump may be handed to a program of the host (core_pattern), whatever the limit is, but for 1, which
-	 * means none. The filter answers for whoever wants to set it to 0. Where the hard limit is 0 and stays so,
-	 * limits_core() has seen that there is no such program. */
+	/* The kernel may pass a core dump to a program of the host (core_pattern) whatever the limit is, except
+	 * for 1, which means none. The seccomp filter handles attempts to set it to 0. Where the hard limit is 0
+	 * and stays so, limits_core() has checked that there is no such program. */
 	int r = rlimit_lower(RLIMIT_CORE, 1);
 
 	return r < 0 ? err_set(e, -r, "limit core files: %s", strerror(-r)) : 0;

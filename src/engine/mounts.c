@@ -11,11 +11,11 @@
 
 #include "base/fd.h"
 
-#define MS_REC_ 0x4000ul /* <sys/mount.h> and <linux/mount.h> exclude each other in some C libraries */
+#define MS_REC_ 0x4000ul /* <sys/mount.h> and <linux/mount.h> conflict in some C libraries */
 #define MS_PRIVATE_ 0x40000ul
 #define MNT_DETACH_ 2
 
-/* The kernel explains a refused file system option in the context's own log. */
+/* The kernel explains a refused file system option in the log of the fs context. */
 static int fs_err(struct err *e, int fs, const char *what)
 {
 	int no = errno;
@@ -122,7 +122,7 @@ int mount_make_private(struct err *e)
 
 int mount_pivot(int root_fd, struct err *e)
 {
-	/* With both arguments "." the old root ends up mounted on top of the new one, and "." is it. */
+	/* With both arguments "." the old root ends up mounted on top of the new one, and "." refers to it. */
 	if (fchdir(root_fd) < 0 || syscall(SYS_pivot_root, ".", ".") < 0)
 		return err_sys(e, "change the root");
 	if (syscall(SYS_umount2, ".", MNT_DETACH_) < 0 || chdir("/") < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ns: the namespace engine: opening, looking after running sandboxes, closing. */
+/* ns: the namespace engine: opens the engine, manages running sandboxes, closes it. */
 #include "engine/ns.h"
 
 #include <fcntl.h>
@@ -38,10 +38,10 @@
 
 #define INIT_SOCKET "atoll-init"
 #define LOOPBACK "lo"
-/* of a connection to a port: what the front has not read yet; the kernel takes twice that */
+/* Receive buffer of a connection to a port: data that the front has not read yet. The kernel doubles it. */
 #define QUEUE_INSIDE (1024 * 1024)
-#define ALL_BYTES_MS 1000 /* the kernel adds them up for us, which takes a while when there are many */
-/* bytes on their way in: with the usual 100 KiB both ends wait for each other all the time */
+#define ALL_BYTES_MS 1000 /* the kernel computes the sum when it is read, which takes a while with many sandboxes */
+/* Send buffer towards init. With the usual 100 KiB both ends constantly wait for each other. */
 #define INIT_QUEUE (512 * 1024)
 
 static void ns_close(struct engine *en, bool all);
@@ -64,7 +64,8 @@ static int open_dir(const char *at, const char *name, mode_t mode, char **ret_pa
 	return 0;
 }
 
-/* A copy that nobody else has open or can change, in memory: the installed program may be replaced at any time. */
+/* Makes a copy in memory that no other process has open or can change: the installed program may be replaced at
+ * any time. */
 static int copy_init(struct engine *en, struct err *e)
 {
 	char buf[65536];
@@ -112,7 +113,7 @@ static int open_dirs(struct engine *en, struct err *e)
 	return copy_init(en, e);
 }
 
-/* Raises a limit of the host that all sandboxes together would hit; never lowers one. */
+/* Raises a kernel limit that all sandboxes together would reach; never lowers it. */
 static void raise_to(const char *path, uint64_t at_least)
 {
 	char z[32];
@@ -159,7 +160,7 @@ static int open_network(struct engine *en, const struct engine_record *live, siz
 	en->nft_fd = nft_open();
 	if (en->nft_fd < 0)
 		return err_set(e, -en->nft_fd, "open a firewall socket: %s", strerror(-en->nft_fd));
-	/* Rules first: at no time may a packet be forwarded without them. */
+	/* Rules first: no packet may ever be forwarded without them. */
 	if (nft_load(&nc, e) < 0 || link_gateway_add(s.gateway, e) < 0)
 		return -e->no;
 	int r = file_write(AT_FDCWD, "/proc/sys/net/ipv4/ip_forward", "1");
@@ -183,7 +184,7 @@ static bool is_live(const char *id, void *arg)
 	return false;
 }
 
-/* A throttle is of a whole disk; a partition's parent in sysfs is its disk. 0: there is none that could be
+/* A throttle applies to a whole disk; a partition's parent in sysfs is its disk. 0: no disk that could be
  * throttled. */
 static uint64_t disk_of(uint64_t dev)
 {
@@ -199,7 +200,7 @@ static uint64_t disk_of(uint64_t dev)
 	return makedev(a, b);
 }
 
-/* What sandboxes read and write: the pool's own device, and the disk where the templates are. */
+/* Sets the disks that sandboxes read and write: the storage's device, and the disk with the templates. */
 static void open_disks(struct engine *en)
 {
 	struct stat st;
@@ -210,7 +211,7 @@ static void open_disks(struct engine *en)
 	cgroup_disks(en->cgroups, dev, ARRAY_LEN(dev));
 }
 
-/* Of what we were told are our own templates, those that really are. */
+/* Keeps those of the configured own templates that the server has really built. */
 static void open_own(struct engine *en)
 {
 	for (size_t i = 0; i < ARRAY_LEN(en->cfg.own_keys) && en->cfg.own_keys[i]; i++) {
@@ -248,7 +249,7 @@ static int open_parts(struct engine *en, const struct engine_record *live, size_
 	open_disks(en);
 	cgroup_keep_only(en->cgroups, is_live, &(struct live) { live, n_live });
 	storage_keep_only(en->storage, is_live, &(struct live) { live, n_live });
-	/* A count of one is the whole instance: its sandboxes are one user to the host's namespace. */
+	/* To the host's namespace all sandboxes of an instance are one user, so they share these limits. */
 	raise_to("/proc/sys/fs/inotify/max_user_instances", 256ull * c->max_sandboxes);
 	raise_to("/proc/sys/fs/inotify/max_user_watches", 4ull << 20);
 	view_open(&en->view, c->run_dir, c->max_sandboxes, c->egress_uid, en->cgroups);
@@ -319,7 +320,7 @@ static int ns_open(const struct engine_config *cfg, const struct engine_record *
 		ns_close(en, false);
 		return err_wrap(e, "open the engine");
 	}
-	/* Loading the rules took some megabytes, and every fork from now on would copy the entries of their pages. */
+	/* Loading the rules took some megabytes; every later fork would copy the page table entries for them. */
 	(void)malloc_trim(0);
 	*ret = en;
 	return 0;
@@ -343,7 +344,8 @@ static int ns_adopt(struct engine *en, const struct engine_record *r, int *ret_p
 	return 0;
 }
 
-/* A socket belongs to the network namespace it was made in, so its abstract names and its loopback are those inside. */
+/* A socket belongs to the network namespace that it was made in, so it uses the sandbox's abstract names and
+ * loopback. */
 static int socket_inside(struct engine *en, int pidfd, int family, struct err *e)
 {
 	if (setns(pidfd, CLONE_NEWNET) < 0)
@@ -352,7 +354,7 @@ static int socket_inside(struct engine *en, int pidfd, int family, struct err *e
 	int no = errno;
 
 	if (setns(en->netns_fd, CLONE_NEWNET) < 0) {
-		/* All we did from here on would happen in a sandbox. */
+		/* Everything we did from now on would happen in the sandbox's network. */
 		log_error("could not leave a sandbox's network namespace, exiting", "errno=%d", errno);
 		abort();
 	}
@@ -370,16 +372,16 @@ static int ns_connect(struct engine *en, const struct engine_record *r, int pidf
 	if (fd < 0)
 		return err_wrap(e, "connect to sandbox '%s'", r->spec.id);
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &queue, sizeof queue);
-	if (connect(fd, (struct sockaddr *)&to, n) < 0) /* -EAGAIN: its queue is full */
+	if (connect(fd, (struct sockaddr *)&to, n) < 0) /* -EAGAIN: its listen queue is full */
 		return err_sys(e, "connect to init of sandbox '%s'", r->spec.id);
 	*ret_fd = take_fd(&fd);
 	return 0;
 }
 
-/* It is ours, and no process inside ever has it: who shared it could make it block, and with it whoever moves bytes
- * through it. It is tied to the loopback before it leaves us, which takes power over the sandbox's network to undo:
- * whoever takes over the front may connect it anew (that is not only connect(2): MSG_FASTOPEN does it too), but never
- * to anything beyond the sandbox. */
+/* The socket is ours, and no process inside ever shares it: a process that did could make it block, and with it
+ * every process that moves bytes through it. It is bound to the loopback device before it is passed on, and only a
+ * process with power over the sandbox's network could undo that. Whoever takes over the front may reconnect it
+ * (not only with connect(2): MSG_FASTOPEN does it too), but never to anything beyond the sandbox. */
 static int ns_dial(struct engine *en, const struct engine_record *r, int pidfd, uint16_t port, bool v6, int *ret_fd,
     struct err *e)
 {
@@ -398,10 +400,10 @@ static int ns_dial(struct engine *en, const struct engine_record *r, int pidfd, 
 	if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, LOOPBACK, sizeof LOOPBACK) < 0)
 		return err_sys(e, "tie a socket to the loopback of sandbox '%s'", r->spec.id);
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-	/* There is no way that takes time, so what lies there longer than caches last is only slower: the kernel would
-	 * grow it to 6 MB and more. */
+	/* There is no network latency to hide, so data that queues beyond the size of the caches is only slower:
+	 * the kernel would grow the buffer to 6 MB and more. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &queue, sizeof queue);
-	/* there is no path to measure: see http/server.c */
+	/* There is no network path to measure: see http/server.c. */
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
 	if (connect(fd, to, v6 ? sizeof to6 : sizeof to4) < 0 && errno != EINPROGRESS)
 		return err_sys(e, "connect to port %u of sandbox '%s'", port, r->spec.id);
@@ -409,7 +411,7 @@ static int ns_dial(struct engine *en, const struct engine_record *r, int pidfd, 
 	return 0;
 }
 
-/* With a socket of its own: this is a child, and the warden reads its answers from the one that we were born with. */
+/* Uses a socket of its own: this is a child, and the warden reads its replies from the inherited one. */
 static int silence(struct engine *en, uint32_t slot, bool on, struct err *e)
 {
 	autoclose int fd = nft_open();
@@ -427,7 +429,7 @@ static int ns_network(struct engine *en, const struct engine_record *r, bool no_
 				    : -silence(en, r->spec.slot, no_internet, e);
 
 	slot_fill(c->instance, r->spec.slot, &s);
-	if (no == 0 && no_internet && r->pid > 0) /* else whoever it talked to could go on sending */
+	if (no == 0 && no_internet && r->pid > 0) /* otherwise its peers could continue to send */
 		no = -ct_forget(s.ip, e);
 	return no ? err_wrap(e, "sandbox '%s'", r->spec.id) : 0;
 }
@@ -439,10 +441,10 @@ static int ns_oom_watch(struct engine *en, const struct engine_record *r, int *r
 
 static int ns_kill(struct engine *en, const struct engine_record *r, int pidfd, struct err *e)
 {
-	/* without: a half-made one, of which only the cgroup is known */
+	/* Without a pidfd: a sandbox half-made, of which only the cgroup is known. */
 	int no = pidfd < 0 ? 0 : -proc_kill(pidfd);
 
-	/* The signal first: what is thawed with it pending never runs again. */
+	/* The signal first: a process that is thawed with SIGKILL pending never runs again. */
 	(void)cgroup_after_kill(en->cgroups, r->spec.id);
 	return no ? err_set(e, no, "kill sandbox '%s': %s", r->spec.id, strerror(no)) : 0;
 }
@@ -454,7 +456,7 @@ static int ns_usage(struct engine *en, const struct engine_record *r, struct eng
 
 	if (cgroup_usage(en->cgroups, r->spec.id, &cg, e) < 0)
 		return err_wrap(e, "usage of sandbox '%s'", r->spec.id);
-	/* what it shares is not on its account, and what it shared shall not be either */
+	/* Shared pages are not charged to the sandbox, so its copies of formerly shared pages do not count either. */
 	if (cg.mem_bytes > r->extra_bytes)
 		cg.mem_bytes -= r->extra_bytes;
 	*ret = (struct engine_usage) {
@@ -464,7 +466,7 @@ static int ns_usage(struct engine *en, const struct engine_record *r, struct eng
 		.pids = cg.pids,
 		.oom_kills = cg.oom_kills,
 	};
-	(void)storage_usage(en->storage, r->spec.id, &ret->disk_bytes); /* 0 where nothing counts it */
+	(void)storage_usage(en->storage, r->spec.id, &ret->disk_bytes); /* 0 if not counted */
 	uint64_t now = clock_mono_ms();
 
 	if (now - en->all_bytes_ms > ALL_BYTES_MS && cgroup_all_memory(en->cgroups, &en->all_bytes) == 0)
@@ -481,15 +483,15 @@ int ns_reap(struct engine *en, const struct engine_record *r, struct err *e)
 
 	if (no == EBUSY)
 		return err_set(e, EAGAIN, "sandbox '%s' has not ended yet", r->spec.id);
-	/* The interface goes with its network namespace, when the kernel comes to it; routes and neighbours with the
-	 * interface. */
+	/* The kernel removes the interface with its network namespace, asynchronously, and routes and neighbours
+	 * with the interface. */
 	if (no == 0 && (r->spec.ruled || ns_is_capped(&r->spec.limits)))
 		no = -nft_forget(en->nft_fd, en->cfg.instance, r->spec.slot, e);
 	else if (no == 0 && r->spec.no_internet)
 		no = -nft_silence(en->nft_fd, en->cfg.instance, r->spec.slot, false, e);
 	if (no == 0)
 		no = -storage_remove(en->storage, r->spec.id, e);
-	return no ? err_wrap(e, "clean up after sandbox '%s'", r->spec.id) : 0; /* -EAGAIN from the pool: it is busy */
+	return no ? err_wrap(e, "clean up after sandbox '%s'", r->spec.id) : 0; /* -EAGAIN: the storage is busy */
 }
 
 static int ns_snapshot(struct engine *en, const struct engine_record *r, const char *name, struct err *e)
@@ -515,7 +517,7 @@ static int ns_kept(struct engine *en, void (*fn)(void *arg, const char *name, bo
 	return storage_kept(en->storage, fn, arg, e);
 }
 
-/* Tasks of the host, in all: "0.00 0.01 0.05 1/234 5678" */
+/* Number of tasks on the host; parses "0.00 0.01 0.05 1/234 5678". */
 static uint64_t tasks_now(void)
 {
 	char text[128];
@@ -593,13 +595,13 @@ static void ns_close(struct engine *en, bool all)
 	free(en);
 }
 
-/* The guard would go on looking at the cgroup that is gone. */
+/* Restarts the guard too: it would continue to watch the removed cgroup. */
 static int ns_mend(struct engine *en, struct err *e)
 {
 	int r = cgroup_tree_mend(en->cgroups, e);
 
 	if (r > 0 && en->guard.pid > 0) {
-		/* it may be in the midst of a long look; it has nothing to lose */
+		/* It may be in a long scan, and it has no state to lose. */
 		(void)kill(en->guard.pid, SIGKILL);
 		helper_stop(&en->guard);
 		guard_tick(en->cgroups, &en->guard);

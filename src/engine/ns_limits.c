@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ns_limits: what a running sandbox may use, and whether it runs at all. */
+/* ns_limits: limits of a running sandbox, and freezing. */
 #include <string.h>
 
 #include "base/fd.h"
@@ -11,8 +11,9 @@
 #include "engine/ns.h"
 #include "engine/slot.h"
 
-/* What a frozen sandbox has written and is not on the disk yet is written by us who keep it, but v2 counts it as its
- * io: at its rate a pause would take as long as it takes to write all of that. It does none of its own meanwhile. */
+/* Lifts or restores the I/O limit of a frozen sandbox. A snapshot flushes the sandbox's dirty pages, but v2
+ * charges that I/O to the sandbox: at its rate a pause would take as long as writing all of them. The sandbox does
+ * no I/O of its own meanwhile. */
 static void limit_io(struct engine *en, const struct engine_record *r, const struct engine_limits *to, bool frozen)
 {
 	static const struct engine_limits none;
@@ -23,8 +24,8 @@ static void limit_io(struct engine *en, const struct engine_record *r, const str
 		log_warn("could not change an I/O limit", "id=%s frozen=%d err=%s", r->spec.id, frozen, e.text);
 }
 
-/* While its memory is being read, by a helper that may be of an earlier warden, it is as good as frozen, and will be
- * when that is over. */
+/* While its memory is being read, possibly by a helper of an earlier warden, the sandbox counts as frozen, and is
+ * frozen once that is over. */
 int ns_freeze(struct engine *en, const struct engine_record *r, bool on, struct err *e)
 {
 	autoclose int lock = -1;
@@ -34,7 +35,7 @@ int ns_freeze(struct engine *en, const struct engine_record *r, bool on, struct 
 		return on ? 0 : err_set(e, EAGAIN, "sandbox '%s': its memory is being read", r->spec.id);
 	if (on)
 		limit_io(en, r, &r->spec.limits,
-		    true); /* before: who waits for the disk stops only when that has answered */
+		    true); /* first: a process that waits for the disk freezes only when its I/O is done */
 	if (cgroup_freeze(en->cgroups, r->spec.id, on, e) < 0)
 		return err_wrap(e, "sandbox '%s'", r->spec.id);
 	if (!on)
@@ -78,12 +79,13 @@ int ns_cap_egress(struct engine *en, const struct engine_spec *spec, const struc
 	slot_fill(en->cfg.instance, spec->slot, &s);
 	if (again)
 		(void)net_count(&s, &cap.used_bytes, &received);
-	if (cap.used_bytes > cap.bytes) /* the kernel takes no more */
+	if (cap.used_bytes > cap.bytes) /* the kernel accepts no more */
 		cap.used_bytes = cap.bytes;
 	return net_cap_set(en->cfg.instance, spec->slot, &cap, e);
 }
 
-/* What a cgroup of v2 would be killed for and one of v1 cannot be set to is refused here, the same for both. */
+/* Refuses a limit below current usage, the same for both versions: v2 would kill processes for it, and v1 cannot
+ * set it. */
 static int fits_memory(struct engine *en, const struct engine_record *r, const struct engine_limits *to, struct err *e)
 {
 	struct cgroup_usage us;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* powers: ends what has more power than a sandbox. */
+/* powers: kills processes with more capabilities than a sandbox grants. */
 #include "engine/powers.h"
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "engine/caps_kept.h"
 #include "engine/cgroup/cgroup.h"
 
-#define FREEZE_TRIES 50 /* each waits about a millisecond */
+#define FREEZE_TRIES 50 /* each takes about a millisecond */
 
 bool powers_within(const char *status)
 {
@@ -28,7 +28,7 @@ static bool is_bound(int pid)
 	char path[32], text[4096];
 
 	(void)snprintf(path, sizeof path, "/proc/%d/status", pid);
-	return file_read(AT_FDCWD, path, text, sizeof text) <= 0 || powers_within(text); /* or it has ended */
+	return file_read(AT_FDCWD, path, text, sizeof text) <= 0 || powers_within(text); /* unreadable: it has exited */
 }
 
 static void freeze(struct cgroup_tree *t, const char *id)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe: has this kernel what the engine needs? */
+/* probe: checks that the kernel has what the engine needs. */
 #include "engine/probe.h"
 
 #include <fcntl.h>
@@ -29,7 +29,7 @@ static int probe_version(struct err *e)
 	return 0;
 }
 
-/* A module not loaded yet is not in /proc/filesystems; opening a context of that type loads it. */
+/* A module that is not loaded yet is not in /proc/filesystems; opening a context of that type loads it. */
 static int probe_filesystem(const char *type, const char *remedy, struct err *e)
 {
 	autoclose int fd = (int)syscall(SYS_fsopen, type, 1);
@@ -53,14 +53,14 @@ static int probe_user_namespaces(struct err *e)
 	return 0;
 }
 
-/* Making all mounts private, and ours on top, would be felt by the whole host. */
+/* The engine makes all mounts private and adds its own, which must not affect the whole host. */
 static int probe_mount_namespace(struct err *e)
 {
 	struct stat ours, init;
 
 	if (stat("/proc/self/ns/mnt", &ours) < 0)
 		return err_sys(e, "look at our mount namespace (is /proc mounted?)");
-	/* pid 1 may have a capability more than we: then nobody can say */
+	/* pid 1 may have a capability that we lack; then this cannot be checked */
 	if (stat("/proc/1/ns/mnt", &init) < 0)
 		return 0;
 	if (ours.st_ino == init.st_ino && ours.st_dev == init.st_dev)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proc: which process is that, for sure? */
+/* proc: identifies processes reliably, although pids are reused. */
 #include "engine/proc.h"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 
 int proc_parse_start_time(const char *stat, uint64_t *ret)
 {
-	/* The name in field 2 may hold blanks and brackets: count from the last bracket. */
+	/* The name in field 2 may contain blanks and parentheses: count from the last parenthesis. */
 	const char *p = strrchr(stat, ')');
 
 	if (!p || p[1] != ' ')
@@ -77,7 +77,7 @@ int proc_open(pid_t pid, uint64_t start, int *ret_pidfd)
 
 	if (fd < 0)
 		return -ESRCH;
-	/* The pidfd is held, so the pid cannot change hands between this look and its use. */
+	/* The pidfd is open, so the pid cannot be reused between this check and its use. */
 	if (proc_start_time(pid, &now) < 0 || now != start)
 		return -ESRCH;
 	if (proc_wait_gone(fd, 0) == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slot: what follows from an instance and a slot number. */
+/* slot: computes user ids, addresses and names from an instance and a slot number. */
 #include "engine/slot.h"
 
 #include <assert.h>

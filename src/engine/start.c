@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* start: builds one sandbox, in a child process of the warden.
  *
- *	B0	this process, root of the host: cgroups, disk, /dev, veth, overlay; sees the whole and undoes it on
- *		failure
- *	B1	its child in Z: takes the slot's own uid of Z (for the kernel's per-user limits), clones C and writes
- *		its id map,
- *		which nobody but a process in Z may do; moves C into its cgroups; then ends, and C is an orphan, a
- *		child of the
- *		host's pid 1. It is below no pid namespace but the host's: nobody's end is that of a sandbox
- *	C	pid 1 of the sandbox's namespaces (child.c): sets itself up with what B0 sends, and becomes init
+ *	B0	this process, root of the host: makes cgroups, disk, /dev, veth and overlay; controls the start and
+ *undoes it on failure B1	its child in Z: takes the slot's own uid of Z (for the kernel's per-user limits), clones
+ *C and writes C's id map, which only a process in Z may do; moves C into its cgroups; then exits, so that C becomes a
+ *child of the host's pid 1. C's pid namespace is directly below the host's: the exit of no other process kills it C
+ *pid 1 of the sandbox's namespaces (child.c): sets itself up with what B0 sends, and becomes init
  *
- * B0 makes what needs no namespace of C (disk, /dev) while B1 is at work, and the root while C sets up its network. On
- * v1 the move into the cgroups takes longest and goes on beside all that; C waits for it before the first code that is
- * not ours. */
+ * B0 makes what does not need C's namespaces (disk, /dev) while B1 works, and the root while C sets up its
+ * network. On v1 the move into the cgroups takes longest and runs in parallel; C waits for it before it executes
+ * any code that is not ours. */
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <poll.h>
@@ -50,7 +47,7 @@
 #define STEP_TIMEOUT_MS 5000
 #define UNDO_TRIES 500
 #define COPY_TIMEOUT_MS 10000
-#define KILLED_MS 500 /* from the kill of a pid 1 to its end, at most */
+#define KILLED_MS 500 /* longest time from the kill of a pid 1 to its exit */
 
 const char *const start_stage_name[STAGE_COUNT] = {
 	[STAGE_CGROUP] = "cgroup",
@@ -71,13 +68,13 @@ struct start {
 	struct slot slot;
 	struct cgroup_seat seat;
 	struct holder holder;
-	int proc; /* /proc of the host, for B1, which has another root */
+	int proc; /* the host's /proc, for B1, which has another root */
 	int to_b1[2], to_c[2], ready[2];
-	int zygote; /* -1: there is none */
+	int zygote; /* -1: no zygote */
 	pid_t b1;
 	int pidfd, template_fd, own_fd, dev_fd, init_fd;
-	int view_fd;                     /* -1: it sees the host */
-	int volumes[ENGINE_VOLUMES_MAX]; /* as many as are wanted */
+	int view_fd;                     /* -1: it sees the host's files */
+	int volumes[ENGINE_VOLUMES_MAX]; /* spec->n_volumes of them */
 	pid_t pid;
 	uint64_t t0_us;
 };
@@ -104,8 +101,8 @@ static bool has_view(const struct engine *en)
 	return !en->cfg.no_view && en->view.dir >= 0;
 }
 
-/* B1 may outlive B0, and so the warden. What it held of theirs would keep helpers of a killed warden from seeing its
- * end, and itself from seeing that of B0. */
+/* Closes all inherited fds that B1 does not need. B1 may outlive B0 and the warden. With their fds open, the
+ * helpers of a killed warden would not notice its exit, and B1 would not notice B0's. */
 static void b1_let_go(const struct start *st)
 {
 	int keep[9 + CGROUP_PROCS_MAX] = {
@@ -126,7 +123,7 @@ static void b1_let_go(const struct start *st)
 	fd_close_others(keep, n);
 }
 
-/* B0 has ended without a last step: its warden was killed, or it has failed. */
+/* True if B0 has exited without a final step: its warden was killed, or it has failed. */
 static bool b0_is_gone(const struct start *st)
 {
 	char c;
@@ -134,7 +131,7 @@ static bool b0_is_gone(const struct start *st)
 	return recv(st->to_b1[1], &c, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
-/* Until the zygote answers, the sandbox or B0 ends, or it takes too long: zygote_await() tells which. */
+/* Waits until the zygote replies, the sandbox or B0 exits, or a timeout; zygote_await() then reports which. */
 static int b1_await_copy(const struct start *st, int pidfd, struct err *e)
 {
 	struct pollfd p[] = {
@@ -147,12 +144,12 @@ static int b1_await_copy(const struct start *st, int pidfd, struct err *e)
 	while ((n = poll(p, ARRAY_LEN(p), COPY_TIMEOUT_MS)) > 0 && !p[0].revents && !p[1].revents) {
 		if (b0_is_gone(st))
 			return err_set(e, ECANCELED, "the builder has ended");
-		p[2].fd = -1; /* a step that is for later */
+		p[2].fd = -1; /* a step for later */
 	}
 	return n < 0 ? err_sys(e, "wait for a copy of the zygote") : 0;
 }
 
-/* By then B0 may be gone, having told that the sandbox is there. */
+/* B0 may have exited by now, after it reported the sandbox as started. */
 static void b1_join(struct start *st, int pidfd)
 {
 	struct err e = ERR_INIT;
@@ -162,13 +159,14 @@ static void b1_join(struct start *st, int pidfd)
 	    cgroup_move(&st->seat, copy, &e) == 0 && limits_process_of(copy, st->spec->limits.open_files, &e) == 0 &&
 	    step_recv(st->to_b1[1], STEP_GO, NULL, 0, STEP_TIMEOUT_MS, &e) == 0)
 		zygote_go(st->zygote);
-	else if (!b0_is_gone(st) && proc_wait_gone(pidfd, KILLED_MS) < 0) /* else: nobody needs it any more */
+	else if (!b0_is_gone(st) && proc_wait_gone(pidfd, KILLED_MS) < 0) /* otherwise no process needs the copy
+									   * any more */
 		log_warn("could not fork the warm interpreter: the sandbox starts its own", "id=%s err=%s",
 		    st->spec->id, e.text);
 }
 
-/* The socket between init and the copy is made in the sandbox's own network: CRIU finds those only. B1 stays in
- * there. */
+/* The socket pair between init and the seed is made in the sandbox's own network namespace, because CRIU finds
+ * only those. B1 stays in that namespace. */
 static int b1_seed(struct start *st, pid_t pid, int pidfd, struct err *e)
 {
 	int seed[2];
@@ -219,7 +217,7 @@ static int b1_run(struct start *st, struct err *e)
 		(void)proc_kill(pidfd);
 		return -e->no;
 	}
-	/* The zygote is at it while C is moved. What goes wrong with a copy costs the copy and nothing else. */
+	/* The zygote forks while C is moved. A failure of the copy does not affect the sandbox. */
 	if (st->zygote >= 0 && b1_seed(st, pid, pidfd, e) < 0) {
 		(void)proc_kill(pidfd);
 		return -e->no;
@@ -240,7 +238,7 @@ static int start_fork(struct start *st, struct err *e)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, st->to_b1) < 0 ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, st->to_c) < 0 || pipe2(st->ready, O_CLOEXEC) < 0)
 		return err_sys(e, "make sockets");
-	/* The warden sees to it that there is one the next time. */
+	/* If there is none, the warden makes one for the next start. */
 	(void)zygote_connect_in(&st->en->zygote, st->spec->template_key, st->holder.user, &st->zygote);
 	st->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (st->proc < 0)
@@ -261,14 +259,14 @@ static int start_fork(struct start *st, struct err *e)
 	return 0;
 }
 
-/* B1 lets the copy of the zygote go on, when that is in its cgroups. Nobody waits for it: init starts an interpreter of
- * its own if the copy does not come. */
+/* Tells B1 to let the seed continue once it is in its cgroups. Nothing waits for that: init starts its own
+ * interpreter if the seed does not arrive. */
 static void start_join(struct start *st)
 {
 	struct err ignored = ERR_INIT;
 
 	if (st->zygote >= 0 && step_send(st->to_b1[0], STEP_GO, NULL, 0, &ignored) == 0)
-		st->b1 = -1; /* an orphan soon */
+		st->b1 = -1; /* about to be orphaned */
 }
 
 static void reap_b1(struct start *st)
@@ -280,7 +278,7 @@ static void reap_b1(struct start *st)
 	st->b1 = -1;
 }
 
-/* The new pid 1 is there, with its ids: now we can name it in our own terms. */
+/* The new pid 1 exists and has its ids: find out its pid in our namespace. */
 static int start_meet(struct start *st, int *ret_userns, int *ret_netns, struct err *e)
 {
 	char path[48];
@@ -311,7 +309,7 @@ static int start_link(struct start *st, int netns_fd, struct err *e)
 	return step_send(st->to_c[0], STEP_LINKED, NULL, 0, e);
 }
 
-/* What needs nothing of the new namespaces: disk space, and clones of the mounts that go into them. */
+/* Makes what does not need the new namespaces: disk space, and clones of the mounts that go into them. */
 static int start_disk(struct start *st, struct err *e)
 {
 	const struct engine_spec *sp = st->spec;
@@ -328,8 +326,8 @@ static int start_disk(struct start *st, struct err *e)
 		return -e->no;
 	if (has_view(st->en) && view_clone(&st->en->view, sp->slot, &st->view_fd, e) < 0)
 		return -e->no;
-	/* Mounts can be cloned from one's own mount namespace only, so this comes last. The new one is for the layers
-	 * of the overlay and goes with this process. */
+	/* Mounts can be cloned only from the caller's own mount namespace, so this comes last. The new one is for
+	 * the layers of the overlay and disappears with this process. */
 	return unshare(CLONE_NEWNS) < 0 ? err_sys(e, "make a mount namespace") : 0;
 }
 
@@ -356,7 +354,7 @@ static int start_root(struct start *st, int userns_fd, struct err *e)
 	    : step_send(st->to_c[0], STEP_VOLUMES, st->volumes, st->spec->n_volumes, e);
 }
 
-/* All of it is made; it may go on to what is not our code once it is in its cgroups. */
+/* Everything is made; C may execute code that is not ours once it is in its cgroups. */
 static int start_seated(struct start *st, struct err *e)
 {
 	if (step_recv(st->to_b1[0], STEP_SEATED, NULL, 0, STEP_TIMEOUT_MS, e) < 0)
@@ -364,7 +362,7 @@ static int start_seated(struct start *st, struct err *e)
 	return step_send(st->to_c[0], STEP_SEATED, NULL, 0, e);
 }
 
-/* One byte from init, or an error of its set-up, or its end. */
+/* Waits for one byte from init, an error of its set-up, or its exit. */
 static int start_await(struct start *st, struct err *e)
 {
 	struct pollfd p[] = {
@@ -388,7 +386,7 @@ static int start_await(struct start *st, struct err *e)
 		if (p[1].revents) {
 			if (step_recv(st->to_c[0], STEP_FAILED, NULL, 0, 0, e) != -EPIPE)
 				return -e->no;
-			*e = ERR_INIT; /* closed by the exec: the set-up is over */
+			*e = ERR_INIT; /* closed by the exec: the set-up is complete */
 			p[1].fd = -1;
 		} else if (p[0].revents & POLLHUP) {
 			return err_set(e, EPIPE, "init ended before it was ready");
@@ -497,7 +495,7 @@ static void start_done(struct start *st)
 	cgroup_seat_close(&st->seat);
 }
 
-/* What C says of itself comes first: that it is gone when we or B1 want something of it is only what follows. */
+/* An error that C has sent takes precedence: that C no longer answers us or B1 is only its consequence. */
 static void start_why(struct start *st, struct err *e)
 {
 	if (step_last_words(st->to_c[0], e))
@@ -509,7 +507,7 @@ static void start_undo(struct start *st)
 	struct engine_record r = { .spec = *st->spec };
 	struct err ignored = ERR_INIT;
 
-	/* B1 ends by itself; it may have told us of a C that we have not heard of yet. */
+	/* B1 exits by itself; it may have sent us a C that we have not received yet. */
 	bool forked = st->b1 > 0;
 
 	reap_b1(st);
@@ -552,7 +550,7 @@ int ns_start(struct engine *en, const struct engine_spec *spec, struct engine_re
 	if (limits_core(e) < 0)
 		return err_wrap(e, "start sandbox '%s'", spec->id);
 	if (spec->no_internet)
-		en->nft_fd = nft_open(); /* the warden reads its answers from the one we were born with */
+		en->nft_fd = nft_open(); /* the warden reads its replies from the inherited one */
 	slot_fill(en->cfg.instance, spec->slot, &st.slot);
 	int r = start_run(&st, e);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step: how the processes of a start talk to each other. */
+/* step: the messages between the processes of a start. */
 #include "engine/step.h"
 
 #include <assert.h>
