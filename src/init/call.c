@@ -16,12 +16,12 @@
 #include "init/reply.h"
 #include "loop/loop.h"
 
-#define AUTH_MAX (64 * 1024) /* more than a head may have */
+#define AUTH_MAX (64 * 1024) /* more than a request head can hold */
 #define TIMEOUT_MAX_MS (10ull * 365 * 24 * 3600 * 1000)
 #define KEEPALIVE_DEFAULT_S 90
 #define KEEPALIVE_MAX_S 3600
 
-/* What the headers say. */
+/* Request headers. */
 
 bool call_legacy(const struct call *c)
 {
@@ -51,7 +51,7 @@ uint64_t call_keepalive_ms(const struct call *c)
 	return s * 1000;
 }
 
-/* The name of "Authorization: Basic base64(name:)". As under E2B's envd, a header that cannot be read names nobody. */
+/* The name in "Authorization: Basic base64(name:)". As in E2B's envd, a malformed header counts as absent. */
 static bool basic_name(const struct http_req *rq, struct buf *out, struct str *ret)
 {
 	struct str v = http_header_get(&rq->headers, "authorization");
@@ -116,7 +116,7 @@ int call_path(struct call *c, const json_t *msg, const char *field, char **ret)
 	return rc;
 }
 
-/* The request. */
+/* Request body. */
 
 static int read_message(struct call *c, struct str body, json_t **ret)
 {
@@ -180,7 +180,7 @@ static void dispatch_envelope(struct call *c, const struct envelope *ev)
 	}
 }
 
-/* Client streams: serves each complete message while they are wanted; the rest stays. */
+/* Client streams: serves each complete message while delivery is not paused; the rest stays in the buffer. */
 static void take_messages(struct call *c)
 {
 	struct str in = buf_view(&c->body);
@@ -283,7 +283,7 @@ static const struct http_req_ops call_ops = {
 	.on_close = on_close,
 };
 
-/* The head. */
+/* Request head. */
 
 static void on_deadline(void *user)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call_reply: what a call answers: messages in the client's form, errors in JSON. */
+/* call_reply: the answers of a call: messages as JSON or protobuf, errors as JSON. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -90,7 +90,7 @@ size_t call_queued(const struct call *c)
 	return c->answered ? 0 : http_queued(c->rq);
 }
 
-/* Whole answers. */
+/* Complete answers. */
 
 static void reply_bytes(struct call *c, struct str body)
 {

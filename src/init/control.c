@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* control: /health, /envs, and /init, by which the front tells who and what this sandbox is.
+/* control: /health, /envs, /init and quiet.
  *
- * POST /init {envVars,defaultUser,defaultWorkdir,sandboxId,templateId,hostname,caBundle,textFromStdout,timestamp}:
- * every field may be left out and then stays as it is. It comes right after the start, again when a sandbox of the pool
- * is given to somebody, and after a resume; with a timestamp, one that is older than what was applied last is answered
- * but changes nothing. */
+ * The front configures the sandbox with POST /init
+ * {envVars,defaultUser,defaultWorkdir,sandboxId,templateId,hostname,caBundle,textFromStdout,timestamp}. A field
+ * that is absent stays unchanged. The request comes right after the start, again when a sandbox of the warm pool
+ * is assigned to a client, and after a resume. A request with a timestamp that is not newer than the last applied
+ * one is answered but changes nothing. */
 #include "init/control.h"
 
 #include <errno.h>
@@ -28,7 +29,7 @@
 
 #define INIT_BODY_MAX (1024 * 1024)
 #define HOSTNAME_MAX 64
-#define QUIET_MS 1 /* for those that are being closed already */
+#define QUIET_MS 1 /* between the steps of quiet: time for connections that are already being closed */
 #define NO_STORE "Cache-Control: no-store\r\n"
 
 void control_health(struct init *in, struct http_req *rq)
@@ -44,14 +45,14 @@ void control_envs(struct init *in, struct http_req *rq)
 	init_reply_json(rq, 200, NO_STORE, all);
 }
 
-struct setup { /* an /init body; NULL: not given */
+struct setup { /* an /init body; NULL: absent */
 	const char *user, *workdir, *sandbox, *template_id, *hostname, *timestamp, *ca;
 	json_t *vars;
 	uint64_t us;
 	bool text_from_stdout;
 };
 
-/* *s has what holds so far. */
+/* *s holds the current values. */
 static int setup_parse(const json_t *body, struct setup *s, struct err *e)
 {
 	if (json_get_obj(body, "envVars", &s->vars, e) < 0 || json_get_str(body, "defaultUser", &s->user, e) < 0 ||
@@ -76,12 +77,12 @@ static void replace(char **at, const char *value)
 	char *copy = strdup(value);
 
 	if (!copy)
-		return; /* the old value is better than none */
+		return; /* keep the old value */
 	free(*at);
 	*at = copy;
 }
 
-/* For programs inside that look there instead of into their environment. */
+/* For programs inside that read these files instead of their environment. */
 static void write_run_file(struct init *in, const char *name, const char *value)
 {
 	autofree char *path = str_fmt("%s/.%s", in->run_dir, name);
@@ -95,7 +96,7 @@ static void write_run_file(struct init *in, const char *name, const char *value)
 		log_warn("cannot write a run file", "name=%s errno=%d", name, errno);
 }
 
-/* A variable of ours and the file that says the same; nothing when the sandbox has it already. */
+/* Sets one of our variables and writes the file of the same name; does nothing if the value is unchanged. */
 static void tell(struct init *in, const char *name, const char *value)
 {
 	const char *had = json_string_value(json_object_get(in->env.fixed, name));
@@ -106,7 +107,8 @@ static void tell(struct init *in, const char *name, const char *value)
 	write_run_file(in, name, value);
 }
 
-/* Somebody who was one with another until a moment ago. */
+/* The sandbox id has changed, so this sandbox is a copy of another one: gives it a machine id and random numbers
+ * of its own. */
 static void become_copy(struct init *in)
 {
 	char id[34];
@@ -120,7 +122,7 @@ static void become_copy(struct init *in)
 	interp_copied(in);
 }
 
-/* What the template says, if somebody has built it, goes before what holds for all. */
+/* The settings of a built template take precedence over those of /init. */
 static void take_defaults(struct init *in, const struct setup *s)
 {
 	autojson json_t *built = template_read();
@@ -256,12 +258,13 @@ static void on_quiet_close(struct http_req *rq, bool lost)
 
 static const struct http_req_ops quiet_ops = { .on_close = on_quiet_close };
 
-/* Before it is frozen to be written to disk: connections to the outside cannot be kept. All are closed, and the one
- * that asks for it last, without an answer: when its end is seen outside, no other is left.
+/* Closes all connections before the sandbox is frozen and written to disk, because connections to the outside
+ * cannot be saved. The requesting connection is closed last, without an answer: when the front sees its end, no
+ * other is left.
  *
- * Not at once: who has asked may have given up on us long ago, frozen us and let us go on, and those that are open now
- * are for what came after it. His end is behind the request: it is read in the round of the loop between the first and
- * the second step. */
+ * The close is delayed. The requester may have given up long ago, frozen the sandbox and thawed it again; the
+ * connections that are open now then belong to later requests. In that case the end of its connection follows the
+ * request and is read in the loop iteration between the first and the second step, which cancels the rest. */
 void control_quiet(struct init *in, struct http_req *rq)
 {
 	struct quiet *q = calloc(1, sizeof(*q));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* control: /health, /envs, and /init, by which the front tells who and what this sandbox is. */
+/* control: /health, /envs, /init (the front's settings for this sandbox) and quiet (closes connections before a
+ * freeze). */
 #pragma once
 
 struct http_req;

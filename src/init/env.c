@@ -60,7 +60,8 @@ void env_parse(struct str text, json_t *into)
 		if (!eq || eq == z)
 			continue;
 		*eq = '\0';
-		(void)json_object_set_new(into, z, json_string(eq + 1)); /* not UTF-8: left out */
+		(void)json_object_set_new(into, z, json_string(eq + 1)); /* fails if the value is not UTF-8: then
+									  * left out */
 	}
 }
 
@@ -114,8 +115,8 @@ json_t *env_merged(const struct env *v)
 
 bool env_read_at_start(const struct env *v)
 {
-	/* The loader and the allocator; the interpreters; libraries that size their thread pools when they are
-	 * loaded. */
+	/* Read by the loader and the allocator, by interpreters, and by libraries that size their thread pools
+	 * when loaded. */
 	static const char *const heads[] = {
 		"LD_",
 		"GLIBC_",

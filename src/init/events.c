@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* events: a ring of starts and ends. */
+/* events: a ring buffer of process starts and ends. */
 #include "init/events.h"
 
 #include <jansson.h>
@@ -19,7 +19,8 @@
 
 static void set_text(json_t *o, const char *name, const char *value)
 {
-	/* A name that was cut within a character, or never was text, is left out. */
+	/* json_string() fails on a name that is not UTF-8 or was truncated within a character: the field is then
+	 * left out. */
 	if (value[0])
 		(void)json_object_set_new(o, name, json_string(value));
 }
@@ -62,7 +63,7 @@ static void tell(struct http_req *rq, const struct event *e)
 		http_write(rq, buf_view(&line));
 }
 
-/* Who does not read any more is not waited for: a front that comes back is told of the newest again. */
+/* A listener that does not read is disconnected. When the front reconnects, it gets the remembered events again. */
 static void tell_all(struct events *ev, const struct event *e)
 {
 	for (size_t i = 0; i < EVENTS_LISTENERS; i++) {
@@ -143,5 +144,5 @@ void events_get(struct init *in, struct http_req *rq)
 	http_begin(rq, 200, "application/x-ndjson", NULL, -1);
 	for (i = ev->n > EVENTS_KEPT ? ev->n - EVENTS_KEPT : 0; i < ev->n; i++)
 		tell(rq, &ev->v[i % EVENTS_KEPT]);
-	http_write(rq, STR_LIT("\n")); /* what follows is new */
+	http_write(rq, STR_LIT("\n")); /* marks the end of the remembered events */
 }

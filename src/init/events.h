@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* events: which processes were started and how they ended; GET /atoll/events, for the front only: one line of JSON for
- * each, the newest that are remembered at once, then each as it happens, for as long as the front listens.
+/* events: a log of the processes that started and ended. GET /atoll/events, for the front only, streams it as one
+ * line of JSON per event: first the events that are still remembered, then each new one, until the front
+ * disconnects.
  *
- * No arguments and no environment: these may hold secrets, and the log is kept where they should not go. */
+ * Arguments and environment are left out, because they may hold secrets and the log is stored where secrets must
+ * not go. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +15,7 @@
 #include "base/str.h"
 
 #define EVENTS_KEPT 128
-#define EVENTS_LISTENERS 4 /* a new front may come before the old one's connection is gone */
+#define EVENTS_LISTENERS 4 /* a new front may connect before the old one's connection is closed */
 #define EVENT_TEXT 48
 
 struct http_req;
@@ -25,20 +27,20 @@ struct event {
 	uint64_t at_ms; /* wall clock */
 	enum event_kind kind;
 	pid_t pid;
-	int status; /* of waitpid(), once ended */
+	int status; /* of waitpid(); valid for EVENT_ENDED */
 	union {
 		struct {
-			char program[EVENT_TEXT], user[32]; /* cut to what fits */
+			char program[EVENT_TEXT], user[32]; /* truncated to fit */
 			char request[65];                   /* correlation id of the request that started it */
 		};
-		char note[EVENT_TEXT + 32 + 65]; /* what init itself has to say, for the server's log */
+		char note[EVENT_TEXT + 32 + 65]; /* a message of init itself, for the server's log */
 	};
 };
 
-struct events { /* zeroed: none */
+struct events { /* zeroed: empty */
 	struct event v[EVENTS_KEPT];
-	size_t n;                                     /* of all that ever were */
-	struct http_req *listeners[EVENTS_LISTENERS]; /* NULL: a free place */
+	size_t n;                                     /* events recorded since the start */
+	struct http_req *listeners[EVENTS_LISTENERS]; /* NULL: free entry */
 };
 
 void events_started(struct events *ev, pid_t pid, const char *program, const char *user, struct str request);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* init: what the parts of atoll-init share: the loop, the defaults that /init gives, the tables of live things. */
+/* init: state that the parts of atoll-init share: the loop, the defaults set by /init, the tables of live objects. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,18 +16,18 @@ struct loop;
 struct http_server;
 struct timer;
 
-#define ENVD_VERSION "0.6.13" /* the envd API level that the clients' feature gates look at */
+#define ENVD_VERSION "0.6.13" /* the envd API level that clients use for feature checks */
 
 struct init {
 	struct loop *loop;
 	struct http_server *server;
 	struct env env;
 	char *path;    /* PATH of every command */
-	char *sandbox; /* its id; NULL: not told yet */
+	char *sandbox; /* sandbox id; NULL: not set yet */
 	char *default_user;
 	char *default_workdir; /* NULL: the user's home */
-	const char *run_dir;   /* where the .E2B_* files go */
-	bool any_peer;         /* tests only: also peers inside our pid namespace */
+	const char *run_dir;   /* directory of the .E2B_* files */
+	bool any_peer;         /* tests only: also accept peers inside our pid namespace */
 	bool set_up;           /* an /init has been applied */
 	uint64_t init_us;      /* timestamp of the newest /init that was applied */
 	struct procs procs;
@@ -35,5 +35,5 @@ struct init {
 	struct oom oom;
 	struct watchers watchers;
 	struct interp interp;
-	struct timer *volume_timer; /* of a server of a volume: has its connection ended? */
+	struct timer *volume_timer; /* volume server only: checks whether its connection has ended */
 };

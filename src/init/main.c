@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll-init: pid 1 of a sandbox. It reaps, and serves the envd API on an abstract unix socket.
+/* atoll-init: pid 1 of a sandbox. It reaps processes and serves the envd API on an abstract unix socket.
  *
- * Everything around it (mounts, network, limits, capabilities, seccomp) is finished before it is executed. Its
+ * The builder finishes everything around it (mounts, network, limits, capabilities, seccomp) before it is executed. Its
  * environment:
  *	PATH			of every command
- *	ATOLL_READY_FD=3	gets one byte when it is listening, and is closed
+ *	ATOLL_READY_FD=3	gets one byte when init listens, and is closed
  *	ATOLL_SEED_FD=N		a socket to a warm interpreter that joins the sandbox (init/interp/seed.h)
  *	ATOLL_LISTEN_FD=N	a listening socket to use instead of its own (outside a sandbox: tests)
- *	ATOLL_INIT_TEST=1	with that: any peer may call, not only those from outside the pid namespace
- *	ATOLL_RUN_DIR		with that: where the .E2B_* files go
+ *	ATOLL_INIT_TEST=1	with ATOLL_LISTEN_FD: any peer may call, not only those from outside the pid namespace
+ *	ATOLL_RUN_DIR		with ATOLL_LISTEN_FD: directory of the .E2B_* files
  *	ATOLL_VOLUME_FD=N	instead of all this: serve the files of "/" over that connection, see volume.h
- * Nothing of this reaches the commands. */
+ * Commands do not inherit any of these variables except PATH. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
@@ -37,7 +37,7 @@
 
 #define SOCKET_NAME "atoll-init" /* abstract, in the sandbox's network namespace */
 #define BACKLOG 512
-#define QUEUE (512 * 1024) /* of answers; the kernel takes as much of it as it allows */
+#define QUEUE (512 * 1024) /* of answers; the kernel caps it at its limit */
 #define RUN_DIR "/run/e2b"
 #define LARGE (128 * 1024)
 
@@ -49,7 +49,7 @@ static int env_fd(const char *name)
 	return v && str_to_u64(str_of(v), INT32_MAX, &fd) == 0 && fd > 2 ? (int)fd : -1;
 }
 
-/* 0, 1 and 2 exist, and nothing else survives an exec. */
+/* Makes sure that 0, 1 and 2 are open and that no other fd survives an exec. */
 static void settle_fds(void)
 {
 	struct stat st;
@@ -60,7 +60,7 @@ static void settle_fds(void)
 	while (fd >= 0 && fd <= 2);
 	fd_close(fd);
 	(void)syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC);
-	/* A log pipe that nobody empties must not stop pid 1. */
+	/* A full log pipe must not block pid 1. */
 	if (fstat(2, &st) == 0 && S_ISFIFO(st.st_mode))
 		(void)fd_nonblock(2, true);
 }
@@ -91,7 +91,7 @@ static void say_ready(void)
 		log_warn("cannot report readiness", "errno=%d", errno);
 }
 
-/* Processes of the sandbox have a pid here; what comes from outside has none. */
+/* Processes of the sandbox have a pid in this namespace; peers from outside have none (0). */
 static void on_conn(void *user, int fd, bool *ret_refuse)
 {
 	struct init *in = user;
@@ -118,7 +118,7 @@ static void on_child(void *user, int signo)
 	procs_reap(user);
 }
 
-/* As pid 1 the kernel already drops what has no handler; only SIGKILL from outside ends us. */
+/* The kernel drops signals without a handler for pid 1 anyway; only SIGKILL from outside ends it. */
 static void ignore_signals(void)
 {
 	static const int ignored[] = { SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGTERM, SIGTTIN, SIGTTOU, SIGTSTP };
@@ -127,8 +127,8 @@ static void ignore_signals(void)
 		(void)signal(ignored[i], SIG_IGN);
 }
 
-/* Our stderr is /dev/null in a sandbox: what we have to say goes to the front, if it listens, and from there to the
- * server's log. */
+/* In a sandbox stderr is /dev/null, so log messages are sent to the front, if it listens, and reach the server's
+ * log. */
 static void on_log(void *user, const char *event, const char *kv)
 {
 	struct init *in = user;
@@ -164,7 +164,7 @@ static int serve(struct init *in, struct err *e)
 	oom_open(in);
 	log_listen(on_log, in);
 	interp_open(in, env_fd("ATOLL_SEED_FD"));
-	procs_reap(in); /* whoever ended before we looked */
+	procs_reap(in); /* children that ended before the handler was installed */
 	loop_run(in->loop);
 	return 0;
 }
@@ -174,7 +174,7 @@ int main(void)
 	static struct init in;
 	struct err e = ERR_INIT;
 
-	/* Large bodies come and go: give their memory back instead of learning to keep it. */
+	/* Large bodies are short-lived: return their memory to the kernel, and turn off the adaptive threshold. */
 	(void)mallopt(M_MMAP_THRESHOLD, LARGE);
 	(void)mallopt(M_TRIM_THRESHOLD, LARGE);
 	settle_fds();
@@ -183,7 +183,8 @@ int main(void)
 	log_setup("atoll-init", LOG_LVL_WARN);
 	if (getpid() == 1) {
 		ignore_signals();
-		/* Root of the sandbox must not attach to us and stop us. What we execute is dumpable again. */
+		/* Root of the sandbox must not be able to trace and stop us. The programs we execute are dumpable
+		 * again. */
 		(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	}
 	(void)umask(022);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metrics: GET /metrics: what /proc and the root file system show of processor, memory and disk. */
+/* metrics: GET /metrics: CPU, memory and disk usage from /proc and the root file system. */
 #include "init/metrics.h"
 
 #include <fcntl.h>
@@ -50,7 +50,7 @@ static struct cpu cpu_read(void)
 	return c;
 }
 
-/* Percent of all processors since the last time somebody asked. */
+/* Percentage of all CPUs since the previous request. */
 static double cpu_used_pct(void)
 {
 	static struct cpu last;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metrics: GET /metrics: what /proc and the root file system show of processor, memory and disk. */
+/* metrics: GET /metrics: CPU, memory and disk usage from /proc and the root file system. */
 #pragma once
 
 #include "base/str.h"
@@ -9,5 +9,5 @@ struct init;
 
 void metrics_get(struct init *in, struct http_req *rq);
 
-/* "MemTotal:  123 kB" lines: the value in bytes, 0 if it is not there. Pure. */
+/* Finds a "MemTotal: 123 kB" line: the value in bytes, 0 if it is absent. Pure. */
 uint64_t metrics_meminfo(struct str text, const char *key);

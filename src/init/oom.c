@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oom: word from the front, and who waits for it. */
+/* oom: notices from the front, and the processes that wait for them. */
 #include "init/oom.h"
 
 #include <fcntl.h>
@@ -19,13 +19,13 @@
 #include "init/text.h"
 #include "loop/loop.h"
 
-#define WAIT_MS 500   /* for word; it is there in a few, unless the machine is very busy */
-#define CLAIM_MS 1000 /* a kill of which nobody's parent has told us by then was a grandchild's */
+#define WAIT_MS 500   /* for a notice; it arrives within a few ms unless the machine is very busy */
+#define CLAIM_MS 1000 /* a kill that matches no reaped child by then was a grandchild's */
 #define VMSTAT_MAX (16 * 1024)
-#define SHELL_KILLED (128 + SIGKILL) /* how a shell ends whose command was killed */
+#define SHELL_KILLED (128 + SIGKILL) /* exit code of a shell whose command was killed */
 #define BODY_MAX 512
 
-/* UINT64_MAX: not to be known. */
+/* UINT64_MAX: unknown. */
 static uint64_t kills_on_machine(void)
 {
 	static const char name[] = "\noom_kill ";
@@ -59,7 +59,7 @@ static void on_timer(void *user)
 {
 	struct init *in = user;
 
-	in->oom.on_machine = kills_on_machine(); /* they were others' */
+	in->oom.on_machine = kills_on_machine(); /* those kills were outside this sandbox */
 	judge_all(in, true);
 }
 
@@ -134,7 +134,7 @@ static void on_body_end(struct http_req *rq)
 	}
 	struct oom *o = &in->oom;
 
-	if ((uint32_t)kills < o->told) /* another cgroup counts: it was restored */
+	if ((uint32_t)kills < o->told) /* the counter restarted: the sandbox was restored into another cgroup */
 		o->claimed = o->told = 0;
 	o->told = (uint32_t)kills;
 	o->limit_mb = (uint64_t)limit;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oom: was it the kernel, for want of memory, that killed a process of ours?
+/* oom: finds out whether the kernel's OOM killer killed a process.
  *
- * Inside there is no telling: the counter is in a file that sandboxes do not see. The front is told by the warden and
- * tells us (POST /atoll/oom), a moment after we have reaped the process. So the end of one that may have been killed
- * that way waits for word; but not if the kernel has killed nobody on the whole machine, which /proc/vmstat does
- * tell. */
+ * The sandbox cannot see this itself: the counter is in a cgroup file that it has no access to. The warden
+ * notifies the front, and the front notifies init (POST /atoll/oom) shortly after init has reaped the process. So
+ * the end of a process that may have been an OOM kill is held back until that notice. It is not held back if
+ * /proc/vmstat shows that the kernel has killed no process on the whole machine. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,24 +14,26 @@ struct http_req;
 struct init;
 struct timer;
 
-#define STATUS_OOM 0x10000 /* in a status of waitpid(), where the kernel has nothing */
+#define STATUS_OOM 0x10000 /* flag in a waitpid() status, in a bit that the kernel does not use */
 #define OOM_NAME "MEMORY_LIMIT"
 #define OOM_TEXT_SIZE 160
 
 struct oom {
-	uint32_t told, claimed; /* kills that we heard of, and found a process for */
+	uint32_t told, claimed; /* kills that were reported to us, and those attributed to a process */
 	uint64_t told_ms;
 	uint64_t limit_mb;
-	uint64_t on_machine; /* kills that have been looked into */
-	struct timer *timer; /* while somebody waits */
+	uint64_t on_machine; /* the machine's kill count when it was last examined */
+	struct timer *timer; /* armed while the end of a process is held back */
 };
 
 enum oom_verdict { OOM_NO, OOM_YES, OOM_WAIT };
 
 void oom_open(struct init *in);
 
-/* OOM_WAIT: procs_judge() and kernels_judge() will be called, and ask again; with `last` there is no more waiting. */
+/* OOM_WAIT: procs_judge() and kernels_judge() will be called and ask again. With last, the answer is never
+ * OOM_WAIT. */
 enum oom_verdict oom_judge(struct init *in, int status, bool last);
 
-void oom_text(const struct init *in, int status, char out[OOM_TEXT_SIZE]); /* for whoever waited for the process */
+void oom_text(const struct init *in, int status, char out[OOM_TEXT_SIZE]); /* error message for the client that
+									    * waits for the process */
 void oom_post(struct init *in, struct http_req *rq);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reply: whole answers of the REST half of the API. */
+/* reply: complete answers of the REST part of the API. */
 #include "init/reply.h"
 
 #include <stdarg.h>

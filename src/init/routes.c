@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* routes: which handler a request goes to. Paths are matched whole: "/files" must not catch "/filesystem.…". */
+/* routes: dispatches requests to handlers. Whole paths are matched: "/files" must not match "/filesystem.…". */
 #include "init/routes.h"
 
 #include "base/fd.h"
@@ -75,7 +75,7 @@ static void refuse_method(struct http_req *rq, const char *allow)
 	    (int)(rq->path.n < 200 ? rq->path.n : 200), rq->path.p);
 }
 
-/* An unknown user is refused on every path, not only where a user matters: E2B's envd does so. */
+/* An unknown user is refused on every path, even where the user does not matter, as in E2B's envd. */
 static bool refuse_user(struct http_req *rq)
 {
 	autousers struct userdb users = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* routes: which handler a request goes to. Paths are matched whole. */
+/* routes: dispatches requests to handlers. Whole paths are matched. */
 #pragma once
 
 struct http_req;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sysfile: small files of the sandbox that the sandbox may have changed. */
+/* sysfile: reads small system files that the sandbox may have changed. */
 #include "init/sysfile.h"
 
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 
 char *sysfile_read(const char *path, size_t max, size_t *ret_n)
 {
-	/* O_NONBLOCK: a FIFO planted in its place must not hang pid 1. */
+	/* O_NONBLOCK: a FIFO in its place must not block pid 1. */
 	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 	autofree char *text = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* template: reads /etc/atoll/template.json. It belongs to the sandbox, so it may be anything. */
+/* template: reads /etc/atoll/template.json. The sandbox can write the file, so its content is not trusted. */
 #include "init/template.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text: what the answers of the API are made of. */
+/* text: building blocks of API answers. */
 #include "init/text.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #define TEXT_MAX (16 * 1024 * 1024)
 
-/* Length of the UTF-8 sequence at p, 0 if there is none. */
+/* Length of the UTF-8 sequence at p, 0 if it is invalid. */
 static size_t utf8_len(const unsigned char *p, size_t n)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text: what the answers of the API are made of: JSON strings of any bytes, errno texts, times, file modes. */
+/* text: building blocks of API answers: JSON strings from arbitrary bytes, errno texts, times, file modes. */
 #pragma once
 
 #include <jansson.h>
@@ -9,7 +9,7 @@
 
 #include "base/str.h"
 
-/* File names are bytes, JSON is Unicode: what is not UTF-8 becomes U+FFFD. */
+/* File names are bytes, JSON is Unicode: invalid UTF-8 becomes U+FFFD. */
 json_t *text_json(struct str s);
 
 const char *text_errno(int no); /* "no such file or directory"; valid until the next call */

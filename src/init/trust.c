@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trust: files that the sandbox may have changed or taken away; what is there is kept. */
+/* trust: the sandbox may have changed or removed these files; existing content is kept. */
 #include "init/trust.h"
 
 #include <fcntl.h>
@@ -40,7 +40,7 @@ char *trust_merge(struct str bundle, struct str pem, size_t *ret_n)
 	return out.p;
 }
 
-/* All directories above the file. */
+/* Creates all parent directories of the file. */
 static void make_parents(const char *path)
 {
 	char dir[256];
@@ -54,7 +54,7 @@ static void make_parents(const char *path)
 	}
 }
 
-/* By a new file in its place: readers see the old one or the new one. */
+/* Replaces the file by rename, so readers see either the old content or the new. */
 static int put_file(const char *path, struct str text, struct err *e)
 {
 	autofree char *tmp = str_fmt("%s.atoll-new", path);

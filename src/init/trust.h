@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trust: the authorities that programs of the sandbox believe in, and one more: that of atoll-egress for this
+/* trust: the certificate authorities that programs of the sandbox trust, plus that of atoll-egress for this
  * sandbox. */
 #pragma once
 
@@ -12,12 +12,12 @@
 #define TRUST_EXTRA "/usr/local/share/ca-certificates/atoll-egress.crt"
 #define TRUST_PEM_MAX (64 * 1024)
 
-/* Puts the certificate into the bundle, in place of an earlier one of ours, and into a file of its own, from which
- * the system's tools make the bundle anew. bundle and extra: the two files. */
+/* Adds the certificate to the bundle, replacing an earlier one of atoll-egress, and writes it to the file extra,
+ * from which the system's tools rebuild the bundle. bundle and extra are paths. */
 int trust_install(struct str pem, const char *bundle, const char *extra, struct err *e);
 
-/* The bundle with the certificate in it (malloc, NULL: no memory). Pure. */
+/* The bundle with the certificate added (malloc, NULL: out of memory). Pure. */
 char *trust_merge(struct str bundle, struct str pem, size_t *ret_n);
 
-/* Sets what tells programs of the bundle that do not look there by themselves. */
+/* Sets the variables that point programs to the bundle if they do not use it by default. */
 void trust_env(json_t *vars, const char *bundle);

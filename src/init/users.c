@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* users: who exists in the sandbox, from its /etc/passwd and /etc/group. */
+/* users: the accounts of the sandbox, from its /etc/passwd and /etc/group. */
 #include "init/users.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ void userdb_done(struct userdb *db)
 	*db = (struct userdb) { 0 };
 }
 
-/* Splits one line of n fields separated by colons; false if it has fewer. */
+/* Splits a line into n fields separated by colons; false if it has fewer. */
 static bool fields(struct str line, struct str *f, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* users: who exists in the sandbox, from its /etc/passwd and /etc/group, parsed here.
+/* users: the accounts of the sandbox, parsed from its /etc/passwd and /etc/group.
  *
- * The libc functions are never used: in a static program they would load the sandbox's own NSS libraries
- * into pid 1. The files belong to the sandbox, so their size and their lines are not trusted. */
+ * The libc functions are never used: in a static program they would load the sandbox's own NSS libraries into pid
+ * 1. The files belong to the sandbox, so neither their size nor their lines are trusted. */
 #pragma once
 
 #include <stdbool.h>
@@ -28,10 +28,10 @@ struct user {
 	gid_t gid;
 };
 
-void userdb_load(struct userdb *ret); /* a missing or odd file counts as empty */
+void userdb_load(struct userdb *ret); /* a missing, too large or non-regular file counts as empty */
 void userdb_done(struct userdb *db);
 
-/* 0 or -ENOENT. Lines that are not well-formed are skipped. */
+/* 0 or -ENOENT. Malformed lines are skipped. */
 int userdb_find(const struct userdb *db, struct str name, struct user *ret);
 bool userdb_uid_name(const struct userdb *db, uid_t uid, struct str *ret);
 bool userdb_gid_name(const struct userdb *db, gid_t gid, struct str *ret);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build: atoll-build, what the front runs inside the sandbox of a build to work on its files.
+/* build: atoll-build, which the front runs inside the sandbox of a build to change its files.
  *
- * It is a copy of pid 1 (call.c): static, so that it works on any image, and there already. It runs as root of
- * the sandbox and has no other power; archives are unpacked by it, so whatever is in them meets the sandbox's walls and
+ * It is a fork of pid 1 (call.c): static, so it works on any image, and already present. It runs as root of the sandbox
+ * without other privileges. Archives are unpacked by it, so their contents are subject to the sandbox's isolation and
  * quota.
  *
- *	facts				JSON of what steps start from: variables, homes, defaults
- *	provision			makes of a bare image what sandboxes need: the user, his home
- *	user NAME [true]		makes the account if there is none; true: who may use sudo
- *	workdir DIR USER		makes the directory
+ *	facts				prints as JSON what steps start from: variables, homes, defaults
+ *	provision			adds to a bare image what sandboxes need: the user and its home
+ *	user NAME [true]		creates the account if it is missing; true: it may use sudo
+ *	workdir DIR USER		creates the directory
  *	copy ARCHIVE SOURCE DEST CWD OWNER MODE
- *	defaults JSON			what sandboxes of the template begin with
- *	start SECONDS			runs the start command and waits until it is ready, so long at most
+ *	defaults JSON			sets what sandboxes of the template start with
+ *	start SECONDS			runs the start command and waits until it is ready, for SECONDS at most
  *
  * An error is one line on standard error and exit code 1. */
 #pragma once
@@ -32,15 +32,16 @@ struct owner {
 	uid_t uid;
 	gid_t gid;
 };
-int build_owner(const char *text, struct owner *ret, struct err *e); /* "user", "user:group", or numbers; -ENOENT */
+int build_owner(const char *text, struct owner *ret, struct err *e); /* "user", "user:group", or ids; -ENOENT */
 int build_add_user(const char *name, bool sudo, struct err *e);
 int build_provision(struct err *e);
-int build_mkdirs(const char *path, const struct owner *o, struct err *e); /* those that are missing belong to o */
+int build_mkdirs(const char *path, const struct owner *o, struct err *e); /* missing directories are created with
+									   * owner o */
 
 int build_start(const struct init *in, unsigned wait_s, struct err *e); /* start.c */
 
 /* unpack.c */
-/* tar, or tar in gzip; removed as soon as it is open */
+/* Unpacks a tar archive, plain or gzip-compressed; unlinks it as soon as it is open. */
 int build_unpack(const char *archive, int root_fd, struct err *e);
 
 /* copy.c */
@@ -49,5 +50,5 @@ struct copy_args {
 };
 int build_copy(const struct copy_args *a, struct err *e);
 
-/* The part of a pattern that is a path: "a/b*" is "a". */
+/* The directory part of a pattern before its first wildcard: "a" for "a/b*". */
 void build_pattern_dir(const char *pattern, char *ret, size_t size);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build_call: POST /atoll/build {"args":[...]}: runs atoll-build as a child of ours, answers {"ok":true,"text":"..."}
- * at its end.
+/* build_call: POST /atoll/build {"args":[...]}: runs atoll-build as a child and answers {"ok":true,"text":"..."}
+ * when it ends.
  *
- * The child is forked and executes nothing: our own program cannot be opened by anybody inside, and a copy of us that
- * is born unable to be attached to stays so. Its output ends with one byte that tells whether it did its work. */
+ * The child is forked without an exec: programs inside cannot open init's executable, and a fork of init stays
+ * non-dumpable, so nothing inside can attach to it. The last byte of its output tells whether it succeeded. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

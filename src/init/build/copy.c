@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build_copy: COPY: what of an archive the step names goes to its place.
+/* build_copy: COPY: copies the parts of an archive that the step names to their destination.
  *
- * A file goes to the exact path, or into a directory if the path ends with '/' or is one; of a directory the contents
- * go into the one that is named: directories that are there are merged into, files replaced. As in Docker, links to
- * directories at the destination are followed (usrmerge), links to files are replaced. */
+ * A file goes to the exact path, or into a directory if the path ends with '/' or is a directory. Of a directory,
+ * the contents go into the destination: existing directories are merged, files are replaced. As in Docker, links
+ * to directories at the destination are followed (usrmerge) and links to files are replaced. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 
 struct copying {
 	struct owner owner;
-	const char *mode; /* as chmod takes it; "": as they are */
+	const char *mode; /* as for chmod(1); "": unchanged */
 	struct err *e;
 };
 
@@ -40,7 +40,7 @@ void build_pattern_dir(const char *pattern, char *ret, size_t size)
 	(void)str_copy(ret, size, n > 0 ? (struct str) { pattern, n } : STR_LIT("."));
 }
 
-/* Calls fn for each entry of the directory; takes fd. */
+/* Calls fn for each entry of the directory; owns fd. */
 static int each(int fd, int (*fn)(struct copying *c, int dir, const char *name, int to, unsigned depth),
     struct copying *c, int to, unsigned depth)
 {
@@ -60,7 +60,7 @@ static int each(int fd, int (*fn)(struct copying *c, int dir, const char *name, 
 	return r;
 }
 
-/* Owner and mode of it and all below. */
+/* Sets owner and mode of the entry and everything below it. */
 static int dress(struct copying *c, int dir, const char *name, int to, unsigned depth)
 {
 	struct stat st;
@@ -70,7 +70,7 @@ static int dress(struct copying *c, int dir, const char *name, int to, unsigned 
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    fchownat(dir, name, c->owner.uid, c->owner.gid, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_sys(c->e, "give '%.100s' to its owner", name);
-	/* chown takes the setuid bits away, so the mode comes after it. */
+	/* chown clears the setuid bits, so the mode is set after it. */
 	mode_t mode = st.st_mode & 07777;
 
 	if (*c->mode)
@@ -116,7 +116,7 @@ static int remove_tree(struct copying *c, int dir, const char *name, int to, uns
 	return 0;
 }
 
-/* "a/b", below fd, no part of it a link: the directory it is in, and its last part. */
+/* Finds "a/b" below fd, where no component may be a link: the directory that holds it, and its last component. */
 static int find_source(int fd, const char *path, int *ret_dir, char last[NAME_MAX + 1], struct err *e)
 {
 	autoclose int at = dup(fd);
@@ -145,9 +145,9 @@ static int find_source(int fd, const char *path, int *ret_dir, char last[NAME_MA
 
 struct place {
 	char dir[PATH_MAX], name[NAME_MAX + 1];
-}; /* name "": whatever the source is called */
+}; /* name "": the name of the source */
 
-/* Where a file goes. */
+/* The destination of a file. */
 static int find_place(const struct copy_args *a, struct place *ret, struct err *e)
 {
 	size_t n = strlen(a->dest);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build_main: which of atoll-build's commands; facts and defaults. */
+/* build_main: dispatches atoll-build's commands; implements facts and defaults. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 
 #define OUT_MAX (1024 * 1024)
 
-/* What a command of root would see, but for what the client has given to this sandbox alone. */
+/* The environment of a command run by root. */
 static json_t *environment(const struct init *in)
 {
 	json_t *o = env_merged(&in->env);
@@ -30,7 +30,7 @@ static json_t *environment(const struct init *in)
 	return o;
 }
 
-/* name -> home, of all accounts. */
+/* An object with the home of each account. */
 static json_t *homes(void)
 {
 	struct userdb db autousers = { 0 };
@@ -64,7 +64,7 @@ static int facts(const struct init *in, struct err *e)
 	return fd_write_all(1, out.p, out.n) < 0 ? err_set(e, EPIPE, "nobody reads the facts") : 0;
 }
 
-/* What the template below had set stays, unless it is set again. */
+/* Variables set by the parent template stay, unless they are set again. */
 static int defaults(const char *text, struct err *e)
 {
 	autojson json_t *given = NULL, *old = template_read();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build_start: runs the start command of the template, for sandboxes that begin without its memory, and waits until it
- * is ready. */
+/* build_start: runs the template's start command, for sandboxes that start without the template's memory, and
+ * waits until it is ready. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -49,7 +49,7 @@ static pid_t run_as(const struct userdb *db, const struct user *u, char *const *
 	return pid;
 }
 
-/* 1: it ended, *ret_status is how. */
+/* 1: the process has ended, with *ret_status. */
 static int look(pid_t pid, int *ret_status)
 {
 	return pid > 0 && waitpid(pid, ret_status, WNOHANG) == pid && !untrace(pid, *ret_status) ? 1 : 0;
@@ -60,7 +60,8 @@ static bool ended_well(int status)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* Of the template from which the command is, where that is another; "" is as good as nothing. */
+/* The setting of the template that defined the start command, if it is inherited, else the own one; "" counts as
+ * unset. */
 static const char *context(const json_t *t, const char *own, const char *inherited)
 {
 	const char *v = json_string_value(json_object_get(t, inherited));

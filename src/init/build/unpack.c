@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build_unpack: lays the files of an archive below a directory.
+/* build_unpack: unpacks an archive below a directory.
  *
- * Whoever made the archive decides about its names, so no name is followed: each part of a path is opened by itself and
- * must be a directory, not a link to one; "..", absolute names, devices and pipes are refused. */
+ * The author of the archive controls its names, so no link is followed: each component of a path is opened
+ * separately and must be a directory, not a link to one. "..", absolute names, devices and pipes are refused. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ struct unpack {
 	struct err *e;
 };
 
-/* The directory that `name` is in, made if need be; *ret_last: its last part. */
+/* Opens the directory that holds `name`, creating it if needed; *ret_last: the last component. */
 static int open_parent(struct unpack *u, const char *name, int *ret_fd, const char **ret_last)
 {
 	autoclose int fd = dup(u->root_fd);
@@ -68,7 +68,7 @@ static int make_dir(int parent, const char *last, unsigned mode)
 	return fd < 0 ? -1 : fchmod(fd, mode & 07777);
 }
 
-/* A hard link to what the archive has already laid down, and to nothing else. */
+/* Makes a hard link, only to a file that the archive has already unpacked. */
 static int make_link(struct unpack *u, const char *target, int parent, const char *last)
 {
 	autoclose int from = -1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build_user: accounts in the sandbox of a build, written as useradd would, which an image may not have. */
+/* build_user: adds accounts in the sandbox of a build. It writes what useradd would, because an image may lack
+ * useradd. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,7 +19,7 @@
 #define LAST_UID 60000
 #define NAME_MAX_ 32
 #define PROFILE_MAX (16 * 1024)
-#define ID_LAST 65535 /* that a sandbox has */
+#define ID_LAST 65535 /* the highest id that a sandbox has */
 
 static bool is_number(const char *z)
 {
@@ -96,7 +97,8 @@ int build_mkdirs(const char *path, const struct owner *o, struct err *e)
 	}
 }
 
-/* --- new ones ----------------------------------------------------------------------------------------------------- */
+/* --- new accounts
+ * ------------------------------------------------------------------------------------------------- */
 
 static int append(const char *path, mode_t mode, const char *line, struct err *e)
 {
@@ -168,7 +170,8 @@ static int make_home(const char *home, const struct owner *o, struct err *e)
 	return 0;
 }
 
-/* USER 1000: a name like any other from then on, of whoever has that number. */
+/* USER 1000: adds an account named after its id. If an account with this id exists, the new one shares its home,
+ * group and shell. */
 static int add_number(const struct userdb *db, const char *number, struct err *e)
 {
 	uint64_t id;
@@ -240,8 +243,8 @@ int build_add_user(const char *name, bool sudo, struct err *e)
 	return sudo ? allow_sudo(name, e) : 0;
 }
 
-/* Login shells of Debian and Alpine set PATH anew, and with it the image's own is gone: commands are run by login
- * shells. Here they keep the one that they are given. */
+/* Commands are run by login shells, and those of Debian and Alpine reset PATH, which loses the image's own.
+ * Changes /etc/profile so that login shells keep the PATH they are given. */
 static int keep_path(struct err *e)
 {
 	static const char before[] = "atoll_path=$PATH\n", after[] = "PATH=${atoll_path:-$PATH}; unset atoll_path\n";
@@ -272,7 +275,7 @@ static int keep_path(struct err *e)
 	return 0;
 }
 
-/* As far as an image lets us: a program that it does not have is not brought along. */
+/* Does what the image allows: programs that it lacks are not added. */
 int build_provision(struct err *e)
 {
 	static const char *const open_dirs[] = { "/code", "/workspace" };

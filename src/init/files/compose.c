@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compose: POST /files/compose: several files become one, in their order, and are gone afterwards.
+/* compose: POST /files/compose: concatenates several files into one and removes them.
  *
- * The one is put together beside its place and moved there when it is whole, so a failure leaves all as it was. A piece
- * per round of the loop, so that large files hold nobody up; it goes on when the client has gone. */
+ * The result is written next to its destination and renamed when it is complete, so a failure leaves everything
+ * unchanged. One piece is copied per loop iteration, so that large files do not block other requests. The work
+ * continues after the client has disconnected. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -26,12 +27,12 @@
 
 #define BODY_MAX (1024 * 1024)
 #define SOURCES_MAX 10000
-#define STEP (4 * 1024 * 1024) /* bytes; a few milliseconds where they have to be copied */
+#define STEP (4 * 1024 * 1024) /* bytes; takes a few milliseconds if they have to be copied */
 #define COPY_SIZE (256 * 1024)
 #define OPEN_FLAGS (O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
 struct compose {
-	struct http_req *rq; /* NULL: gone */
+	struct http_req *rq; /* NULL: the client has disconnected */
 	struct init *in;
 	struct buf body;
 	struct user user;
@@ -39,7 +40,7 @@ struct compose {
 	size_t n_sources, at;
 	char *destination, *partial;
 	int from, to; /* -1: not open */
-	bool working; /* step() is going to be called */
+	bool working; /* step() is scheduled */
 	struct sink_error error;
 };
 
@@ -135,7 +136,7 @@ static int fail_errno(struct compose *m, const char *what, const char *path, int
 	return sink_fail(&m->error, 500, "%s %.1000s: %s", what, path, text_errno(no));
 }
 
-/* Opens what the pieces go into, beside the destination. */
+/* Opens the temporary file next to the destination. */
 static int open_partial(struct compose *m)
 {
 	autofree char *dir = path_dir(m->destination), *at = NULL;
@@ -174,8 +175,8 @@ static void answer(struct compose *m)
 	init_reply_json(m->rq, 200, NULL, entry);
 }
 
-/* Moves the whole to its place and takes the parts away; never the whole itself, should a part be another name for
- * it. */
+/* Renames the result to its destination and removes the sources, except one that is the result itself under
+ * another name. */
 static int settle(struct compose *m)
 {
 	struct stat whole, part;
@@ -190,8 +191,8 @@ static int settle(struct compose *m)
 	return 0;
 }
 
-/* Up to STEP bytes of the open source: how many, 0 at its end, -errno. The kernel's own copy first; files of /proc have
- * none. */
+/* Copies up to STEP bytes of the open source. Returns how many, 0 at its end, -errno. copy_file_range() is tried
+ * first; files of /proc do not support it. */
 static ssize_t copy_some(struct compose *m)
 {
 	static char data[COPY_SIZE];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dirs: making a path's directories, taking trees away, and walking them. */
+/* dirs: creates the directories of a path, removes trees, and walks them. */
 #include "init/files/dirs.h"
 
 #include <dirent.h>
@@ -15,7 +15,7 @@
 #include "base/fd.h"
 #include "init/files/path.h"
 
-#define DEPTH_MAX 128 /* open directories at a time; listings go no deeper */
+#define DEPTH_MAX 128 /* directories open at a time; listings go no deeper */
 #define AGAIN_MAX 10000
 #define WALK_PATH_MAX (64 * 1024)
 
@@ -29,7 +29,7 @@ static int ensure_one(const char *path, uid_t uid, gid_t gid)
 		return -errno;
 	if (mkdir(path, 0755) < 0 && errno != EEXIST)
 		return -errno;
-	/* Also when somebody else was faster: it may not have given it away yet. */
+	/* Also after EEXIST: whoever created it may not have changed its owner yet. */
 	return chown(path, uid, gid) < 0 ? -errno : 0;
 }
 
@@ -62,7 +62,7 @@ int dirs_ensure(const char *path, uid_t uid, gid_t gid, char **ret_at)
 
 struct level {
 	DIR *dir;
-	char *name; /* of this directory in the one above */
+	char *name; /* name of this directory in its parent */
 };
 
 struct remover {
@@ -88,7 +88,7 @@ int remover_new(const char *path, struct remover **ret)
 		remover_free(r);
 		return -EINVAL;
 	}
-	/* With a slash at the end "dir" is the path itself. */
+	/* With a trailing slash, "dir" would be the path itself. */
 	if (path[strlen(path) - 1] == '/') {
 		autofree char *clean = path_clean(path);
 
@@ -125,7 +125,8 @@ static int holder(const struct remover *r, size_t level)
 	return level == 0 ? r->top_fd : dirfd(r->at[level - 1].dir);
 }
 
-/* Too deep to keep a directory open per level: it goes on in the outermost one, which is read again at its end. */
+/* The tree is too deep to keep one directory open per level: moves the directory into the outermost one, which is
+ * read again at its end. */
 static int move_up(struct remover *r, const char *name)
 {
 	char up[48];
@@ -134,7 +135,7 @@ static int move_up(struct remover *r, const char *name)
 	return renameat(holder(r, r->n), name, dirfd(r->at[0].dir), up) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-/* Unlinks name below the innermost level, or opens it as the next level. 0 or -errno. */
+/* Unlinks name in the innermost level, or opens it as the next level. 0 or -errno. */
 static int take_away(struct remover *r, const char *name)
 {
 	int at = holder(r, r->n), fd;
@@ -170,7 +171,8 @@ static int close_level(struct remover *r)
 	struct level *l = &r->at[r->n - 1];
 	int rc = unlinkat(holder(r, r->n - 1), l->name, AT_REMOVEDIR) < 0 && errno != ENOENT ? -errno : 0;
 
-	/* Something was put in meanwhile, by us or by a program inside; that one is not raced for ever. */
+	/* An entry was added meanwhile, by move_up() or by a program inside. A program that keeps adding is
+	 * retried AGAIN_MAX times only. */
 	if ((rc == -ENOTEMPTY || rc == -EEXIST) && r->n_again++ < AGAIN_MAX) {
 		rewinddir(l->dir);
 		return 0;
@@ -210,7 +212,7 @@ int remover_step(struct remover *r, unsigned budget)
 struct walk {
 	dirs_walk_fn *fn;
 	void *user;
-	struct buf rel; /* NUL-terminated by buf_cstr() when shown */
+	struct buf rel; /* made NUL-terminated by buf_cstr() before it is passed on */
 };
 
 static int walk_level(struct walk *w, int fd, unsigned depth, unsigned level);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* entry: what the API tells about one file. */
+/* entry: the API's description of one file. */
 #include "init/files/entry.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "init/text.h"
 #include "init/users.h"
 
-#define DIR_SIZE 4096 /* btrfs says 0 for a directory; clients take that for "nothing there" */
+#define DIR_SIZE 4096 /* btrfs reports 0 for a directory, which clients take as "missing" */
 
 static const char *type_name(mode_t mode)
 {
@@ -78,7 +78,7 @@ int entry_read(const char *path, const char *shown, const struct userdb *db, boo
 		return -errno;
 	mode = st.st_mode;
 	if (S_ISLNK(st.st_mode)) {
-		/* A link that leads nowhere is shown as leading to itself, of no type. */
+		/* A dangling link is shown with itself as its target and without a type. */
 		mode = stat(path, &to) == 0 ? to.st_mode : 0;
 		if (mode == 0 || !realpath(path, target))
 			(void)snprintf(target, sizeof(target), "%s", path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fs_rpc: the filesystem.Filesystem calls that look at and change files.
+/* fs_rpc: the filesystem.Filesystem calls that read and change files.
  *
- * They work with the rights of the sandbox's root; what they make is given to the user who asked. */
+ * They run with the privileges of the sandbox's root; what they create is owned by the user of the call. */
 #include "init/files/fs_rpc.h"
 
 #include <errno.h>
@@ -100,7 +100,7 @@ void fs_move(struct call *c, json_t *msg)
 
 	if (call_path(c, msg, "source", &from) < 0 || call_path(c, msg, "destination", &to) < 0)
 		return;
-	/* Looked at first, so that a wrong source leaves no directories behind. */
+	/* Checked first, so that a wrong source leaves no new directories behind. */
 	if (lstat(from, &st) < 0 && missing(errno)) {
 		call_fail(c, CONNECT_NOT_FOUND, "source file not found: rename %s %s: %s", from, to, text_errno(errno));
 		return;
@@ -142,7 +142,7 @@ static int list_one(void *user, const char *rel)
 	return l->reply.n >= LIST_ENTRIES_MAX ? -E2BIG : call_list_add(&l->reply, entry);
 }
 
-/* Follows path to the directory it means. 0, or the call has failed. */
+/* Resolves path to the directory it refers to. 0, or the call has failed. */
 static int real_dir(struct call *c, const char *path, char resolved[PATH_MAX])
 {
 	struct stat st;
@@ -203,10 +203,11 @@ void fs_list_dir(struct call *c, json_t *msg)
 	call_list_done(&l.reply);
 }
 
-/* Removing: a step per round of the loop, so that a large tree holds nobody up. It goes on when the client has gone. */
+/* Removing: one step per loop iteration, so that a large tree does not block other requests. It continues after
+ * the client has disconnected. */
 
 struct removal {
-	struct call *c; /* NULL: gone */
+	struct call *c; /* NULL: the client has disconnected */
 	struct remover *r;
 	struct loop *loop;
 };

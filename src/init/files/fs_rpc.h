@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fs_rpc: the filesystem.Filesystem calls that look at and change files (watching is in watch_rpc.h). */
+/* fs_rpc: the filesystem.Filesystem calls that read and change files (watch_rpc.h has those that watch). */
 #pragma once
 
 #include <jansson.h>

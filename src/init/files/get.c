@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* files_get: GET /files: a file as it is, or a part of it.
+/* files_get: GET /files: a whole file, or a part of it.
  *
- * Reads go from the loop in pieces, as fast as the peer takes them. Only regular files: a FIFO would hang pid 1 and a
- * device may never end. Files of /proc say that they are empty and are not: these are read to their end and sent in
- * chunks. */
+ * The loop reads the file in pieces, as fast as the peer takes them. Only regular files are served: a FIFO would
+ * block pid 1 and a device may never end. Files of /proc report size 0 but have content: they are read to their
+ * end and sent in chunks. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -27,20 +27,20 @@
 #include "loop/stream.h"
 
 #define PIECE (256 * 1024)
-#define SEND (1024 * 1024) /* the same, if it need not be copied */
-#define PIECES_PER_ROUND 4 /* then others get their turn */
+#define SEND (1024 * 1024) /* as PIECE, for data that is not copied */
+#define PIECES_PER_ROUND 4 /* then other requests get their turn */
 
 struct download {
-	struct http_req *rq; /* NULL: over */
+	struct http_req *rq; /* NULL: the request is over */
 	struct loop *loop;
 	int fd;
-	uint64_t at, left; /* left: UINT64_MAX when the end is not known */
-	bool deferred;     /* send() is going to be called */
-	bool waiting;      /* for room, with nothing queued */
+	uint64_t at, left; /* left: UINT64_MAX if the size is unknown */
+	bool deferred;     /* send() is scheduled */
+	bool waiting;      /* for room in the socket, with nothing queued */
 	bool ended;
-	struct gzip *gzip; /* NULL: sent as it is */
+	struct gzip *gzip; /* NULL: not compressed */
 	size_t n_first;
-	char first[4096]; /* what was read to find out whether there is anything */
+	char first[4096]; /* read in advance to find out whether the file is empty */
 };
 
 int files_param(struct http_req *rq, const char *name, char **ret)
@@ -106,14 +106,14 @@ static void again(struct download *d)
 	loop_defer(d->loop, send_pieces, d);
 }
 
-/* Straight from the file. Like send_piece(); -EOPNOTSUPP: it cannot be done that way. */
+/* Sends with sendfile(). Like send_piece(); -EOPNOTSUPP: not possible here. */
 static int send_straight(struct download *d)
 {
 	off_t at = (off_t)d->at;
 	ssize_t n = http_sendfile(d->rq, d->fd, &at, d->left < SEND ? (size_t)d->left : SEND);
 
 	if (n < 0)
-		return n == -ENODATA ? -EIO : (int)n; /* it has become shorter */
+		return n == -ENODATA ? -EIO : (int)n; /* the file was truncated */
 	d->at += (uint64_t)n;
 	d->left -= (uint64_t)n;
 	d->waiting = n == 0;
@@ -123,7 +123,8 @@ static int send_straight(struct download *d)
 /* One piece. 1: more, 0: done, -errno. */
 static int send_piece(struct download *d)
 {
-	static char data[PIECE]; /* one loop, one piece at a time: http_write() copies what it cannot send */
+	static char data[PIECE]; /* shared: the loop sends one piece at a time and http_write() copies what it
+				  * cannot send */
 	size_t want = d->left < PIECE ? (size_t)d->left : PIECE;
 	ssize_t n;
 
@@ -139,11 +140,11 @@ static int send_piece(struct download *d)
 	if (n < 0 && errno == EINTR)
 		return 1;
 	if (n < 0 && errno == EAGAIN && d->left == UINT64_MAX)
-		n = 0; /* "nothing now" of a /proc file that never ends */
+		n = 0; /* a /proc file without end has no data now */
 	if (n < 0)
 		return -errno;
 	if (n == 0)
-		return d->left == UINT64_MAX ? 0 : -EIO; /* it has become shorter */
+		return d->left == UINT64_MAX ? 0 : -EIO; /* the file was truncated */
 	send_bytes(d, (struct str) { data, (size_t)n });
 	d->at += (uint64_t)n;
 	if (d->left != UINT64_MAX)
@@ -163,7 +164,7 @@ static void send_pieces(void *p)
 	}
 	for (int i = 0; rc > 0; i++) {
 		if (d->waiting || http_queued(d->rq) > STREAM_HIGH)
-			return; /* on_drain goes on */
+			return; /* on_drain continues */
 		if (i == PIECES_PER_ROUND) {
 			again(d);
 			return;
@@ -172,7 +173,7 @@ static void send_pieces(void *p)
 	}
 	d->ended = true;
 	if (rc < 0) {
-		http_abort(d->rq); /* a length was promised: the peer must see that it is not all */
+		http_abort(d->rq); /* Content-Length was sent: the peer must see that the body is incomplete */
 		return;
 	}
 	if (d->gzip)
@@ -206,7 +207,7 @@ static int open_file(struct http_req *rq, const char *path, struct stat *ret)
 	autoclose int fd = -1;
 	int no;
 
-	/* Looked at before opening: opening a device can already do something. */
+	/* stat() comes before open(), because opening a device can have side effects. */
 	if (stat(path, ret) < 0 ||
 	    (!S_ISDIR(ret->st_mode) && S_ISREG(ret->st_mode) &&
 		(fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)) < 0)) {
@@ -235,7 +236,8 @@ struct part {
 	uint64_t from, n;
 };
 
-/* Conditions on a file that has a date but no entity tag. 0: none stands in the way, else the status. */
+/* Checks conditional headers against a file that has a date but no entity tag. 0: send it, else the status to
+ * answer. */
 static int check_conditions(const struct http_req *rq, const struct stat *st)
 {
 	struct str match = http_header_get(&rq->headers, "if-match"),
@@ -251,7 +253,7 @@ static int check_conditions(const struct http_req *rq, const struct stat *st)
 	return 0;
 }
 
-/* Conditional and range headers against the file. */
+/* Evaluates conditional and range headers. */
 static struct part choose_part(const struct http_req *rq, const struct stat *st)
 {
 	struct str range = http_header_get(&rq->headers, "range");
@@ -321,7 +323,7 @@ static void start_download(struct download *d, const char *path, const struct st
 	send_pieces(d);
 }
 
-/* The parts and conditions of a file are those of its plain bytes. */
+/* Ranges and conditions refer to the uncompressed bytes, so such requests are not compressed. */
 static enum media_coding choose_coding(const struct http_req *rq)
 {
 	static const char *const plain_only[] = { "range", "if-range", "if-match", "if-none-match", "if-modified-since",

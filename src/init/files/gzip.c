@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gzip: packs bytes as they come. */
+/* gzip: compresses a stream. */
 #include "init/files/gzip.h"
 
 #include <stdlib.h>
 #include <zlib.h>
 
 #define OUT_SIZE (32 * 1024)
-#define LEVEL 1               /* the loop of pid 1 waits for it, and so does the client */
+#define LEVEL 1               /* fast: compression blocks the loop of pid 1 */
 #define GZIP_HEADER (15 + 16) /* largest window */
 #define MEM_LEVEL 8
 

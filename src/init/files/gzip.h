@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gzip: packs bytes as they come, for "Content-Encoding: gzip", in constant memory. No I/O. */
+/* gzip: compresses a stream for "Content-Encoding: gzip", in constant memory. No I/O. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* media: what HTTP wants to know about a download. */
+/* media: HTTP metadata of a download. */
 #include "init/files/media.h"
 
 #include <errno.h>
@@ -111,7 +111,7 @@ int media_range(struct str range, uint64_t size, uint64_t *ret_from, uint64_t *r
 	struct str a;
 
 	if (!str_starts(range, "bytes=") || memchr(range.p, ',', range.n))
-		return 0; /* several parts at once: all of it is an allowed answer too */
+		return 0; /* several ranges: sending the whole file is allowed too */
 	str_skip(&range, 6);
 	range = str_trim(range);
 	a = str_trim(str_cut(&range, '-'));
@@ -120,7 +120,7 @@ int media_range(struct str range, uint64_t size, uint64_t *ret_from, uint64_t *r
 	range = str_trim(range);
 	if ((a.n && str_to_u64(a, UINT64_MAX, &from) < 0) || (range.n && str_to_u64(range, UINT64_MAX, &to) < 0))
 		return 0;
-	if (a.n == 0) { /* the last so many */
+	if (a.n == 0) { /* a suffix range: the last `to` bytes */
 		if (range.n == 0)
 			return 0;
 		if (to == 0 || size == 0)
@@ -138,7 +138,7 @@ int media_range(struct str range, uint64_t size, uint64_t *ret_from, uint64_t *r
 	return 1;
 }
 
-/* "gzip;q=0.5": its name and 500. A weight that cannot be read counts as 1. */
+/* "gzip;q=0.5": the name and 500. A malformed weight counts as 1. */
 static struct str coding(struct str item, unsigned *ret_weight)
 {
 	struct str name = str_trim(str_cut(&item, ';'));

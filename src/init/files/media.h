@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* media: what HTTP wants to know about a download: its type, its name, which part of it, in which coding. Pure. */
+/* media: HTTP metadata of a download: its type, file name, range and content coding. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,16 +9,16 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-/* By the extension of the name, else by a look at the first bytes. */
+/* By the extension of the name, else by the first bytes. */
 const char *media_type(struct str name, struct str first);
 
 void media_disposition(struct buf *out, struct str name); /* "inline; filename=..." */
 
-/* A Range header against a size. 1: *ret_from, *ret_n are the part; 0: no usable range, send all; -ERANGE: 416. */
+/* Evaluates a Range header. 1: the part is *ret_from, *ret_n; 0: no usable range, send all; -ERANGE: answer 416. */
 int media_range(struct str range, uint64_t size, uint64_t *ret_from, uint64_t *ret_n);
 
-/* What Accept-Encoding leaves to choose from. gzip is sent when it is asked for by name and nothing else is; a list
- * like "gzip, deflate, br" is what HTTP libraries always send, and packing costs more than it saves on a fast line. */
+/* The coding that Accept-Encoding allows. gzip is used only if it is the only coding named: HTTP libraries always
+ * send a list like "gzip, deflate, br", and on a fast link compression costs more time than it saves. */
 enum media_coding { MEDIA_IDENTITY, MEDIA_GZIP, MEDIA_NEITHER };
 enum media_coding media_coding(struct str accept_encoding, bool identity_only);
 

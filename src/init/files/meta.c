@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* meta: a file's own key=value pairs, kept as extended attributes. */
+/* meta: key=value metadata of a file, stored as extended attributes. */
 #include "init/files/meta.h"
 
 #include <errno.h>
@@ -44,7 +44,7 @@ int meta_from_headers(const struct http_headers *h, json_t **ret, struct err *e)
 			return err_set(e, EINVAL, "invalid metadata: key '%.60s' or its value is not printable ASCII",
 			    key);
 		if (json_object_get(set, key))
-			continue; /* the first of several */
+			continue; /* of several headers with this key, the first counts */
 		total += strlen(META_PREFIX) + name.n + value.n;
 		(void)json_object_set_new(set, key, json_stringn(value.n ? value.p : "", value.n));
 	}
@@ -55,7 +55,7 @@ int meta_from_headers(const struct http_headers *h, json_t **ret, struct err *e)
 	return 0;
 }
 
-/* Calls for each name with our prefix in a listxattr() answer. */
+/* Advances to the next name with our prefix in a listxattr() result; false at the end. */
 static bool next_name(const char **at, const char *end, const char **ret)
 {
 	while (*at < end) {
@@ -89,7 +89,7 @@ json_t *meta_read(const char *path)
 		ssize_t len = getxattr(path, name, value, sizeof(value));
 		json_t *v = len < 0 ? NULL : json_stringn(value, (size_t)len);
 
-		/* Set inside by other means it may hold any bytes: what is not UTF-8 is left out. */
+		/* Programs inside may have set it to any bytes: a value that is not UTF-8 is left out. */
 		if (!v)
 			continue;
 		if (!set)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* path: the rules that turn what a client names into an absolute path. */
+/* path: turns a path given by a client into an absolute one. */
 #include "init/files/path.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ char *path_clean(const char *path)
 	size_t n = strlen(path);
 	char *out = malloc(n + 2);
 	bool rooted = path[0] == '/';
-	size_t w = 0, floor = 0; /* nothing below floor may be taken back by ".." */
+	size_t w = 0, floor = 0; /* ".." removes nothing before floor */
 
 	if (!out)
 		return NULL;

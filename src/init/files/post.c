@@ -3,8 +3,7 @@
  *
  *   body ─▶ [gunzip] ─▶ [multipart] ─▶ sink
  *
- * The first failure is answered at once; what still comes of the body is dropped. Files that are complete by then
- * stay. */
+ * The first failure is answered at once and the rest of the body is dropped. Files that are complete by then stay. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -28,14 +27,14 @@ struct upload {
 	struct init *in;
 	struct http_req *rq;
 	struct user user;
-	char *path; /* of the query, or NULL */
+	char *path; /* from the query, or NULL */
 	json_t *meta;
 	json_t *entries;             /* the answer */
-	json_t *seen;                /* paths of this request */
+	json_t *seen;                /* paths written by this request */
 	struct gunzip *gunzip;       /* NULL: not compressed */
 	struct multipart *multipart; /* NULL: a plain body */
 	struct sink sink;
-	char *target;            /* of the sink */
+	char *target;            /* path of the sink */
 	bool in_file;            /* the sink is open */
 	struct sink_error error; /* status 0: none */
 };
@@ -76,7 +75,7 @@ static int file_data(struct upload *u, struct str data)
 {
 	if (sink_write(&u->sink, data, &u->error) == 0)
 		return 0;
-	u->in_file = false; /* it has tidied up */
+	u->in_file = false; /* sink_write() has closed the sink */
 	return -1;
 }
 
@@ -91,7 +90,7 @@ static int file_end(struct upload *u)
 	(void)json_object_set_new(entry, "path", text_json(str_of(u->target)));
 	(void)json_object_set_new(entry, "name", text_json(path_base(u->target)));
 	(void)json_object_set_new(entry, "type", json_string("file"));
-	meta = meta_read(u->target); /* what the file system really kept */
+	meta = meta_read(u->target); /* what the file system really stored */
 	if (meta)
 		(void)json_object_set_new(entry, "metadata", meta);
 	(void)json_array_append_new(u->entries, entry);

@@ -74,7 +74,7 @@ static int open_target(struct sink *s, const char *path, struct sink_error *e)
 	struct stat st;
 
 	if (stat(path, &st) == 0) {
-		/* Looked at before opening: opening a device can already do something. */
+		/* stat() comes before open(), because opening a device can have side effects. */
 		if (check_kind(&st, path, e) < 0)
 			return -1;
 		s->fd = open(path, OPEN_FLAGS);
@@ -82,7 +82,7 @@ static int open_target(struct sink *s, const char *path, struct sink_error *e)
 	} else if (errno == ENOENT) {
 		s->fd = open(path, OPEN_FLAGS | O_CREAT | O_EXCL, 0666);
 		s->created = s->fd >= 0;
-		if (s->fd < 0 && errno == EEXIST) { /* a link that leads to a file that is not there yet */
+		if (s->fd < 0 && errno == EEXIST) { /* a dangling link */
 			s->fd = open(path, OPEN_FLAGS | O_CREAT, 0666);
 			s->holding = true;
 		}
@@ -94,7 +94,7 @@ static int open_target(struct sink *s, const char *path, struct sink_error *e)
 	return check_kind(&st, path, e);
 }
 
-/* Nothing where there is nothing to change: who watches would see a change, and files of /proc refuse even that. */
+/* Does nothing if the owner is already right: watchers would see a change, and files of /proc refuse even that. */
 static int give_away(struct sink *s, const struct user *u, struct sink_error *e)
 {
 	struct stat st;
@@ -132,7 +132,7 @@ void sink_discard(struct sink *s)
 	struct stat mine, there;
 
 	if (s->fd >= 0 && s->created) {
-		/* Only if the name still means what we made. */
+		/* Only if the name still refers to the file that was created here. */
 		if (fstat(s->fd, &mine) == 0 && lstat(s->path, &there) == 0 && mine.st_ino == there.st_ino &&
 		    mine.st_dev == there.st_dev)
 			(void)unlink(s->path);
@@ -154,7 +154,7 @@ static int write_all(struct sink *s, struct str data, struct sink_error *e)
 	return sink_fail(e, 500, "error writing file: %s", text_errno(-rc));
 }
 
-/* From here on the old content is gone. */
+/* Truncates the file: from here on the old content is gone. */
 static int let_go(struct sink *s, struct sink_error *e)
 {
 	s->holding = false;

@@ -71,7 +71,8 @@ void volume_errno(struct http_req *rq, int no, const char *what, const char *pat
 	}
 }
 
-/* --- what a request asks for -------------------------------------------------------------------------------- */
+/* --- parameters of a request
+ * ------------------------------------------------------------------------------------- */
 
 static int param(struct http_req *rq, const char *name, char **ret)
 {
@@ -160,7 +161,8 @@ int volume_parents(struct http_req *rq, const struct volume_target *t)
 	return 0;
 }
 
-/* --- what is there ------------------------------------------------------------------------------------------ */
+/* --- entries
+ * ----------------------------------------------------------------------------------------------------- */
 
 static const char *type_of(mode_t mode)
 {
@@ -252,7 +254,7 @@ static int on_entry(void *user, const char *rel)
 	if (!path || l->n == ENTRIES_MAX)
 		return path ? -E2BIG : -ENOMEM;
 	if (lstat(path, &st) < 0)
-		return 0; /* gone meanwhile */
+		return 0; /* removed meanwhile */
 	autojson json_t *j = entry_json(path, &st);
 
 	buf_ch(&l->out, l->n++ ? ',' : '[');
@@ -339,7 +341,7 @@ static void patch(struct http_req *rq, const json_t *body, const char *path)
 		    VOLUME_ID_MAX);
 	else if (field(body, "mode", 07777, &mode) < 0)
 		volume_fail(rq, 400, "invalid_request", "field 'mode' must be an integer from 0 to %d", 07777);
-	/* The mode last: a change of owner takes setuid bits away. */
+	/* The mode comes last, because chown() clears the setuid bits. */
 	else if ((uid >= 0 || gid >= 0) && chown(path, (uid_t)uid, (gid_t)gid) < 0)
 		volume_errno(rq, errno, "change owner of", path);
 	else if (mode >= 0 && chmod(path, (mode_t)mode) < 0)
@@ -427,7 +429,7 @@ static void on_request(void *user, struct http_req *rq)
 
 static const struct http_server_ops server_ops = { .on_request = on_request };
 
-/* The server serves on without a connection, and tells nobody. */
+/* The server keeps running without a connection and does not report its end, so it is polled. */
 static void on_tick(void *user)
 {
 	struct init *in = user;

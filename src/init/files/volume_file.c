@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* volume_file: whole files of a volume, in and out. */
+/* volume_file: upload and download of whole files of a volume. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ void volume_file_get(struct init *in, struct http_req *rq)
 
 	if (volume_path(rq, &path) < 0)
 		return;
-	/* Looked at before opening: a FIFO would hold us. */
+	/* stat() comes before open(), because opening a FIFO would block. */
 	if (stat(path, &st) < 0)
 		volume_errno(rq, errno, "read", path);
 	else if (!S_ISREG(st.st_mode))
@@ -90,7 +90,7 @@ static void on_close(struct http_req *rq, bool lost)
 
 static const struct http_req_ops upload_ops = { .on_body = on_body, .on_body_end = on_body_end, .on_close = on_close };
 
-/* Without force it must be new, in a directory that is there. */
+/* Without force, the file must not exist and its directory must. */
 static int check_place(struct http_req *rq, const struct volume_target *t)
 {
 	autofree char *dir = path_dir(t->path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* watch_rpc: the filesystem.Filesystem calls that watch: as a stream, or polled. */
+/* watch_rpc: the filesystem.Filesystem calls that watch, as a stream or polled. */
 #include "init/files/watch_rpc.h"
 
 #include <errno.h>
@@ -19,12 +19,12 @@
 #include "loop/loop.h"
 #include "loop/stream.h"
 
-#define POLLED_EVENTS_MAX 20000 /* waiting in one watcher; then it has failed */
+#define POLLED_EVENTS_MAX 20000 /* queued in one watcher; beyond that the watcher fails */
 #define ID_CHARS 20
-#define BATCH_ENOUGH (64 * 1024) /* bytes that go out at once */
-#define BATCH_KEEP 4096          /* memory that a quiet watcher may hold on to */
+#define BATCH_ENOUGH (64 * 1024) /* bytes that are sent at once */
+#define BATCH_KEEP 4096          /* memory that an idle watcher may keep */
 
-struct ask { /* a checked request */
+struct ask { /* a validated request */
 	char *path;
 	bool recursive, with_entry;
 };
@@ -52,7 +52,7 @@ static bool on_network(const char *path)
 	}
 }
 
-/* Both spellings of protobuf's JSON. */
+/* protobuf's JSON allows both spellings. */
 static int get_flag(const json_t *msg, const char *camel, const char *snake, bool *ret, struct err *e)
 {
 	return json_get_bool(msg, json_object_get(msg, snake) ? snake : camel, ret, e);
@@ -99,7 +99,7 @@ static void fail_new(struct call *c, const char *path, int rc)
 		call_fail(c, CONNECT_INTERNAL, "error adding path %s to watcher: %s", path, text_errno(-rc));
 }
 
-/* {name,type,entry?}; the entry only where the thing is still meant to be there. */
+/* {name,type,entry?}; the entry only for event types after which the file should still exist. */
 static json_t *event_json(const char *type, const char *name, const char *path, bool with_entry)
 {
 	json_t *o = json_object(), *entry;
@@ -116,7 +116,7 @@ static json_t *event_json(const char *type, const char *name, const char *path, 
 	return o;
 }
 
-/* As a stream. */
+/* Streams. */
 
 struct stream_watch {
 	struct call *c;
@@ -124,7 +124,7 @@ struct stream_watch {
 	struct timer *keepalive, *deadline;
 	uint64_t keepalive_ms;
 	bool with_entry;
-	struct buf batch; /* events that were read together, as envelopes: they go out together */
+	struct buf batch; /* events that were read together, as envelopes, and are sent together */
 };
 
 static void stream_watch_free(struct stream_watch *sw)
@@ -179,7 +179,7 @@ static void on_error(void *user, const char *why)
 	struct stream_watch *sw = user;
 	struct call *c = sw->c;
 
-	send_batch(sw); /* what happened before it */
+	send_batch(sw); /* events before the error */
 	stream_watch_free(sw);
 	call_fail(c, CONNECT_INTERNAL, "watcher error: %s", why);
 }
@@ -249,14 +249,14 @@ void watch_dir(struct call *c, json_t *msg)
 		timer_arm(sw->deadline, timeout_ms);
 }
 
-/* Polled. */
+/* Polled watchers. */
 
 struct polled {
 	struct polled *next;
 	char id[ID_CHARS + 2];
 	struct watcher *w;
 	json_t *events;
-	char *error; /* why it has failed, or NULL */
+	char *error; /* why the watcher failed, or NULL */
 	bool with_entry;
 };
 
@@ -319,7 +319,7 @@ void watch_create(struct call *c, json_t *msg)
 	call_reply(c, reply);
 }
 
-/* The place that points to the watcher the message names, or NULL and the call has failed. */
+/* The link to the watcher that the message names, or NULL and the call has failed. */
 static struct polled **find(struct call *c, const json_t *msg)
 {
 	struct polled **at = &c->in->watchers.polled;
@@ -345,7 +345,7 @@ void watch_events(struct call *c, json_t *msg)
 
 	if (!at)
 		return;
-	if ((*at)->w) /* what the client did before it asked is in the answer */
+	if ((*at)->w) /* so that the answer includes what the client did before the call */
 		watcher_settle((*at)->w);
 	if ((*at)->error) {
 		call_fail(c, CONNECT_INTERNAL, "watcher error: %s", (*at)->error);

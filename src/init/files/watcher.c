@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* watcher: what happens in a directory, or in a whole tree, as events of the API. */
+/* watcher: reports changes in a directory, or in a whole tree, as events of the API. */
 #include "init/files/watcher.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "loop/loop.h"
 
 #define DIRS_MAX 16384  /* directories of one tree */
-#define SETTLE_READS 64 /* of 16 KiB: somebody may be making events faster than we read them */
+#define SETTLE_READS 64 /* of 16 KiB: a program may create events faster than they are read */
 #define MASK \
 	(IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | \
 	    IN_ONLYDIR | IN_EXCL_UNLINK)
@@ -36,7 +36,7 @@ struct watcher {
 	char *path;
 	int fd;
 	struct watch *watch;
-	struct dir *dirs; /* by wd: the kernel counts up */
+	struct dir *dirs; /* sorted by wd: the kernel counts up */
 	size_t n, cap;
 };
 
@@ -69,7 +69,7 @@ static char *full_path(const struct watcher *w, const char *rel)
 	return rel[0] ? str_fmt("%s/%s", w->path, rel) : strdup(w->path);
 }
 
-/* Watches one directory. What has vanished or is none is no error. */
+/* Watches one directory. It is no error if the path has vanished or is not a directory. */
 static int add_dir(struct watcher *w, const char *rel)
 {
 	autofree char *path = full_path(w, rel), *copy = strdup(rel);
@@ -134,7 +134,7 @@ static int tree_one(void *user, const char *rel)
 	return S_ISDIR(st.st_mode) && !t->w->dead ? add_dir(t->w, name) : 0;
 }
 
-/* Watches rel and all below it; tell: its contents count as created. */
+/* Watches rel and all directories below it. With tell, its contents are reported as created. */
 static int add_tree(struct watcher *w, const char *rel, bool tell)
 {
 	autofree char *path = full_path(w, rel);
@@ -154,7 +154,7 @@ static bool is_below(const char *rel, const char *top)
 	return strncmp(rel, top, n) == 0 && (rel[n] == '/' || rel[n] == '\0');
 }
 
-/* A directory was moved away: its watches go with the inode and would report under the old name. */
+/* A directory was moved away: its watches follow the inode and would report events under the old name. */
 static void forget_tree(struct watcher *w, const char *rel)
 {
 	for (size_t i = w->n; i-- > 0;) {
@@ -209,7 +209,7 @@ static void on_one(struct watcher *w, const struct inotify_event *ev)
 		return;
 	}
 	if (!ev->len && d->rel[0])
-		return; /* about a directory below: the one above it reports the same */
+		return; /* of a subdirectory: its parent reports the same */
 	rel = !ev->len ? strdup("") : d->rel[0] ? str_fmt("%s/%s", d->rel, ev->name) : strdup(ev->name);
 	if (!rel)
 		return;
@@ -220,7 +220,7 @@ static void on_one(struct watcher *w, const struct inotify_event *ev)
 		on_dir_event(w, ev->mask, rel);
 }
 
-/* Handles one buffer of events; false when there are none left. */
+/* Handles one buffer of events; false when none are left. */
 static bool read_events(struct watcher *w)
 {
 	_Alignas(struct inotify_event) char data[16 * 1024];

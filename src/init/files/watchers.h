@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* watchers: the watchers that clients poll (CreateWatcher), and how many there are of both kinds. */
+/* watchers: the watchers that clients poll (CreateWatcher), and the number of open watchers of both kinds. */
 #pragma once
 
 #include <stddef.h>
 
-#define WATCHERS_MAX 64 /* the kernel allows 128 instances, and programs inside want some too */
+#define WATCHERS_MAX 64 /* the kernel allows 128 instances, and programs inside need some too */
 
 struct polled;
 

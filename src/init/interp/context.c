@@ -17,11 +17,11 @@
 #include "init/text.h"
 #include "loop/loop.h"
 
-#define START_MS 60000  /* a runtime that is not ready by then is given up, */
-#define FORK_MS 15000   /* a copy of a warm one started afresh */
-#define INSIST_MS 1000  /* between two interrupts of code whose client is gone, */
-#define INSIST_TIMES 10 /* so often; after that it is killed as soon as somebody waits for it */
-#define LAST_WORDS 2000 /* what a runtime that fails to start has printed */
+#define START_MS 60000  /* a runtime that is not ready by then is killed, */
+#define FORK_MS 15000   /* a process forked by the seed is replaced by a fresh one */
+#define INSIST_MS 1000  /* between two interrupts of code whose client has disconnected, */
+#define INSIST_TIMES 10 /* this many; then it is killed as soon as another execution waits */
+#define LAST_WORDS 2000 /* output of a runtime that fails to start, kept for the error */
 
 struct context {
 	struct context *next;
@@ -34,12 +34,12 @@ struct context {
 	struct kernel *kernel;
 	uint64_t count;          /* executions of this process */
 	struct execution *queue; /* BUSY: its head is running */
-	bool orphan;             /* the running one's client has gone: it is still in the queue, unheard */
+	bool orphan;             /* the running one's client has disconnected; it stays in the queue */
 	unsigned insisted;
-	bool rehearsed;      /* its process has, or is at it */
-	bool lost_state;     /* killed because it did not react: whoever is next is told */
-	bool no_fork;        /* a copy of the warm one did not work */
-	struct timer *timer; /* STARTING: limit; BUSY with an orphan: insist */
+	bool rehearsed;      /* its process has rehearsed, or is doing so */
+	bool lost_state;     /* killed because it did not react: the next execution is notified */
+	bool no_fork;        /* a process forked by the seed failed to start */
+	struct timer *timer; /* STARTING: limit; BUSY with an orphan: next interrupt */
 	struct buf words;
 };
 
@@ -74,7 +74,7 @@ static void set_state(struct context *c, enum context_state to)
 		interp_settled(c->in);
 }
 
-/* Nothing of what waits can run. */
+/* Refuses all queued executions. */
 static void refuse_all(struct context *c, const char *why)
 {
 	for (struct execution *x; (x = queue_take(c));)
@@ -90,7 +90,7 @@ static void end_all(struct context *c, const char *name, const char *value)
 	}
 }
 
-/* What the process tells. */
+/* Callbacks of the process. */
 
 static struct execution *running(const struct context *c)
 {
@@ -106,7 +106,7 @@ static void on_output(void *user, enum kernel_stream which, struct str bytes)
 		execution_output(x, which, bytes);
 	else if (c->state == CONTEXT_STARTING)
 		buf_put(&c->words, bytes.p, bytes.n < LAST_WORDS - c->words.n ? bytes.n : LAST_WORDS - c->words.n);
-	/* else: threads and processes that earlier code left behind; nobody listens to them */
+	/* else: output of threads and processes that earlier code left behind is dropped */
 }
 
 static void on_done(struct context *c)
@@ -115,7 +115,7 @@ static void on_done(struct context *c)
 
 	set_state(c, CONTEXT_IDLE);
 	execution_end(x);
-	kernel_read(c->kernel, true); /* the last events may have filled the client's queue */
+	kernel_read(c->kernel, true); /* the client's full queue may have paused it */
 	advance(c);
 }
 
@@ -126,13 +126,14 @@ static const char *field(const json_t *msg, const char *name)
 	return z ? z : "";
 }
 
-/* Somebody has a sandbox made ready before it is used: the process may go through what a first cell costs. */
+/* A client of /atoll/ready prepares the sandbox before it is used: the process does in advance what a first cell
+ * costs. */
 static bool rehearse(struct context *c)
 {
 	if (!c->in->interp.askers || !c->runtime.rehearses || c->rehearsed || c->count > 0 || c->queue)
 		return false;
 	c->rehearsed = true;
-	kernel_rehearse(c->kernel); /* it says "ready" again */
+	kernel_rehearse(c->kernel); /* it sends "ready" again */
 	return true;
 }
 
@@ -187,7 +188,7 @@ static void start_failed(struct context *c, const char *why)
 	refuse_all(c, text ? text : "out of memory");
 }
 
-/* Nothing has run in it yet, so nothing is lost. It is still starting for whoever waits for that. */
+/* Nothing has run in it yet, so nothing is lost. The context stays STARTING for the requests that wait for it. */
 static void start_again(struct context *c)
 {
 	struct err e = ERR_INIT;
@@ -208,7 +209,7 @@ static void on_end(void *user, int status)
 	autofree char *text = NULL;
 	bool fork = kernel_is_fork(c->kernel);
 
-	c->kernel = NULL; /* frees itself */
+	c->kernel = NULL; /* it frees itself */
 	text_status(status, how);
 	if (c->state == CONTEXT_STARTING && fork) {
 		if (status != KERNEL_LOST) {
@@ -248,7 +249,7 @@ static const struct kernel_ops kernel_ops = {
 	.on_end = on_end,
 };
 
-/* Moving on. */
+/* Transitions. */
 
 int context_warm(struct context *c, struct err *e)
 {
@@ -292,7 +293,8 @@ static void advance(struct context *c)
 		run_next(c);
 }
 
-/* Code whose client has gone: it is asked to stop until it does. If it does not, and somebody waits, it goes. */
+/* The client of the running code has disconnected: interrupts the code until it stops. If it does not, it is
+ * killed once another execution waits. */
 static void insist(struct context *c)
 {
 	if (c->insisted < INSIST_TIMES) {
@@ -343,7 +345,7 @@ void context_submit(struct context *c, struct execution *x)
 		last = execution_next(last);
 	execution_link(last, x);
 	if (context_started(c))
-		execution_begin(x); /* it waits, and is told so by keepalives */
+		execution_begin(x); /* keepalives show that it is queued */
 }
 
 void context_withdraw(struct context *c, struct execution *x)
@@ -372,7 +374,7 @@ void context_flow(struct context *c, bool on)
 		kernel_read(c->kernel, on);
 }
 
-/* A process that has run nothing yet has to be as one that starts now. */
+/* A process that has run nothing yet must be equal to one that starts now. */
 static void renew_env(struct context *c)
 {
 	struct err e = ERR_INIT;
@@ -382,7 +384,7 @@ static void renew_env(struct context *c)
 	if (c->runtime.takes_env && !env_read_at_start(&c->in->env) && kernel_env(c->kernel, &c->runtime, &e) == 0)
 		return;
 	set_state(c, CONTEXT_COLD);
-	(void)context_warm(c, &e); /* what is wrong is told to the next execution */
+	(void)context_warm(c, &e); /* the next execution reports the error */
 }
 
 void interp_env_changed(struct init *in)
@@ -405,7 +407,7 @@ void context_restart(struct context *c)
 	end_all(c, "ContextRestarting", "The context was restarted");
 	struct err e = ERR_INIT;
 
-	(void)context_warm(c, &e); /* what is wrong is told to the next execution */
+	(void)context_warm(c, &e); /* the next execution reports the error */
 }
 
 /* The table. */
@@ -532,7 +534,7 @@ void contexts_ensure_defaults(struct init *in)
 		struct err ignored = ERR_INIT;
 		struct context *c;
 
-		(void)context_default(in, always[i], &c, &ignored); /* no such runtime: no such context */
+		(void)context_default(in, always[i], &c, &ignored); /* the runtime may be missing: no context then */
 	}
 }
 

@@ -26,28 +26,29 @@ struct init;
 
 enum context_state { CONTEXT_COLD, CONTEXT_STARTING, CONTEXT_IDLE, CONTEXT_BUSY };
 
-/* -ENOENT: unsupported language, -ENOTDIR: bad cwd, -EUSERS: too many. */
+/* -ENOENT: unsupported language, -ENOTDIR: bad cwd, -EUSERS: too many contexts. */
 int context_new(struct init *in, const char *language, const char *cwd, bool is_default, struct context **ret,
     struct err *e);
-struct context *context_find(struct init *in, const char *id); /* NULL: none */
+struct context *context_find(struct init *in, const char *id); /* NULL: not found */
 
-/* The default context of a language (NULL: of Python), made on first use. */
+/* The default context of a language (NULL: Python), created on first use. */
 int context_default(struct init *in, const char *language, struct context **ret, struct err *e);
-/* of Python and JavaScript: clients expect them in the list */
+/* Creates those of Python and JavaScript, which clients expect in the list. */
 void contexts_ensure_defaults(struct init *in);
 json_t *contexts_list(struct init *in);        /* in order of creation */
-bool contexts_starting(const struct init *in); /* any of them */
-/* those that are idle and were never used start once more */
+bool contexts_starting(const struct init *in); /* true if any context is starting */
+/* Rehearses a first cell in idle contexts that were never used. */
 void contexts_rehearse(struct init *in);
 json_t *context_json(const struct context *c); /* {id,language,cwd} */
 const struct runtime *context_runtime(const struct context *c);
 
 int context_warm(struct context *c, struct err *e); /* starts its process if it has none */
-void context_restart(struct context *c);            /* what runs or waits is told and ends */
-void context_remove(struct context *c);             /* the same; c is gone */
+void context_restart(struct context *c);            /* running and queued executions get an error and end */
+void context_remove(struct context *c);             /* as context_restart(); frees c */
 
-/* Executions (execute.c). */
-bool context_started(const struct context *c); /* has a process that is ready */
+/* For execute.c. */
+bool context_started(const struct context *c); /* its process is ready */
 void context_submit(struct context *c, struct execution *x);
-void context_withdraw(struct context *c, struct execution *x); /* its client is gone */
-void context_flow(struct context *c, bool on);                 /* the running one's client keeps up, or not */
+void context_withdraw(struct context *c, struct execution *x); /* the client has disconnected */
+void context_flow(struct context *c, bool on);                 /* whether the client of the running execution keeps
+								* up */

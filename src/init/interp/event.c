@@ -54,7 +54,7 @@ json_t *event_text(struct str bytes)
 	    "extra");
 }
 
-/* The text of a string is its representation, quotes and all: clients expect it bare. */
+/* The text of a Python string is its repr, with quotes; clients expect it without them. */
 static json_t *bare_text(const json_t *value)
 {
 	const char *z = json_string_value(value);
@@ -100,7 +100,7 @@ json_t *event_result(const json_t *bundle, bool is_main)
 	return NULL;
 }
 
-/* Bytes at the end that begin a character and do not finish it. */
+/* Number of bytes at the end that start a character without completing it. */
 static size_t unfinished(struct str s)
 {
 	for (size_t back = 1; back <= 3 && back <= s.n; back++) {

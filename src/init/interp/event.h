@@ -15,12 +15,12 @@ json_t *event_count(uint64_t n);
 json_t *event_output(const char *type, struct str bytes, uint64_t wall_ms); /* "stdout", "stderr" */
 json_t *event_error(const char *name, const char *value, const char *traceback);
 
-/* a main result that is plain text as it stands */
+/* A main result with plain text, taken verbatim. */
 json_t *event_text(struct str bytes);
 
-/* A bundle of mime type → value becomes the fields that clients know; other types go to "extra". */
+/* Converts a bundle of mime type → value into the fields that clients know; other types go to "extra". */
 json_t *event_result(const json_t *bundle, bool is_main);
 
-/* How much of the held output may go out now: all but an unfinished character at the end; with whole_lines, and if
- * there is a line end at all, up to the last one. */
+/* How much of the buffered output may be sent now: all except an incomplete character at the end. With
+ * whole_lines, only up to the last newline, if there is one. */
 size_t output_ready(struct str held, bool whole_lines);

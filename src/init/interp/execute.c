@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interp_execute: one POST /execute: code on its way through a context, and its events on the way back. */
+/* interp_execute: one POST /execute: passes code to a context and streams its events back. */
 #include "init/interp/execute.h"
 
 #include <errno.h>
@@ -21,31 +21,31 @@
 
 #define BODY_MAX (3 * EXECUTE_CODE_MAX)
 #define KEEPALIVE_MS 5000
-/* a runtime that cannot start says so within this; then its answer can be a 500 */
+/* A runtime that cannot start fails within this time; the answer can then still be a 500. */
 #define BEGIN_MS 300
-#define GATHER_MS 200              /* output is joined for so long */
-#define HELD_MAX (4 * 1024 * 1024) /* or up to so many bytes */
-#define TEXT_MAX HELD_MAX          /* longer output is no text: half of it would be worse than none */
+#define GATHER_MS 200              /* output is joined for this long */
+#define HELD_MAX (4 * 1024 * 1024) /* or until it has this many bytes */
+#define TEXT_MAX HELD_MAX          /* longer output is not used as text: a part would be worse than none */
 #define TEXT_VARIABLE "ATOLL_TEXT_FROM_STDOUT"
 #define LINE_MAX_BYTES (6 * KERNEL_LINE_MAX)
 #define OUTPUT_MAX_TEXT "32 MiB"
 
-struct held { /* output that waits for more */
+struct held { /* buffered output */
 	struct buf b;
-	bool late; /* the rest of a line that has waited once already */
+	bool late; /* the rest of a line that has already waited once */
 };
 
 struct execution {
 	struct execution *next;
 	struct init *in;
-	struct http_req *rq; /* NULL: the client has gone */
-	struct context *ctx; /* NULL: not submitted, or over */
+	struct http_req *rq; /* NULL: the client has disconnected */
+	struct context *ctx; /* NULL: not submitted, or finished */
 	struct buf body;
 	json_t *msg; /* the parsed body */
 	uint64_t id;
 	struct timer *keepalive, *gather;
 	struct held out[2];
-	struct buf text; /* standard output so far, while it may become the result */
+	struct buf text; /* standard output so far, if it may become the result */
 	size_t n_output;
 	bool begun, failed, cut, full, wants_text;
 };
@@ -115,8 +115,9 @@ static void on_keepalive(void *user)
 		execution_begin(x);
 }
 
-/* E2B's Java sends each write by itself, and println() is two of them: programs compare the first piece with the text
- * they printed. The pipe cuts a longer write at PIPE_BUF, so a piece of that length is held for the rest. */
+/* E2B's Java sends each write separately, and println() is two of them: programs compare the first piece with the
+ * text that they printed. The pipe splits a write at PIPE_BUF, so a piece of that length is buffered until the
+ * rest arrives. */
 static bool is_whole_write(const struct execution *x, struct str bytes)
 {
 	return x->ctx && context_runtime(x->ctx)->writes_apart && bytes.n < PIPE_BUF;
@@ -171,7 +172,7 @@ void interp_execution_error(struct execution *x, const char *name, const char *v
 	send_event(x, event_error(name, value, traceback));
 }
 
-/* The end of the last line is no part of the text, as it is none of a result's. */
+/* The text does not include the last line's newline, as in a result. */
 static void send_text(struct execution *x)
 {
 	struct str text = buf_view(&x->text);
@@ -230,7 +231,7 @@ static void execution_free(void *p)
 	free(x);
 }
 
-/* Out of the context's queue. With a client, its request frees x when it is over. */
+/* Removes x from the context's queue. If a client is connected, x is freed at the end of its request. */
 static void leave(struct execution *x)
 {
 	x->ctx = NULL;
@@ -344,7 +345,7 @@ static void on_close(struct http_req *rq, bool lost)
 	(void)lost;
 	x->rq = NULL;
 	if (x->ctx)
-		context_withdraw(x->ctx, x); /* ends it, now or when its code has stopped */
+		context_withdraw(x->ctx, x); /* ends it, at once or when its code has stopped */
 	else
 		loop_defer(x->in->loop, execution_free, x);
 }

@@ -24,7 +24,7 @@
 #define READ_SIZE (64 * 1024)
 #define DRAIN_MAX (1024 * 1024) /* more than a pipe holds */
 #define COMMAND_MAX (64 * 1024 * 1024)
-#define ABOVE_CTL 10 /* where the socket waits until it becomes fd 3 */
+#define ABOVE_CTL 10 /* lowest fd of the socket until it becomes fd 3 */
 
 struct tap { /* an output pipe */
 	struct kernel *k;
@@ -34,18 +34,18 @@ struct tap { /* an output pipe */
 };
 
 struct kernel {
-	struct kernel *next; /* of interp.kernels */
+	struct kernel *next; /* in interp.kernels */
 	struct init *in;
-	const struct kernel_ops *ops; /* NULL: nobody wants to hear of it any more */
+	const struct kernel_ops *ops; /* NULL: no more callbacks */
 	void *user;
-	pid_t pid;      /* 0: not known yet, or ended */
-	uint32_t asked; /* the seed's request that makes it, 0: none, or answered */
+	pid_t pid;      /* 0: unknown, or ended */
+	uint32_t asked; /* id of the outstanding request to the seed; 0: none */
 	bool by_seed;
-	bool judging; /* it has ended, which is told when it is known why */
+	bool judging; /* it has ended; on_end waits for oom_judge() */
 	int status;
 	struct stream *ctl;
-	struct buf line; /* a message that has not come whole */
-	bool skipping;   /* the rest of one that is too long */
+	struct buf line; /* an incomplete message */
+	bool skipping;   /* dropping the rest of a message that is too long */
 	struct tap tap[2];
 };
 
@@ -57,7 +57,7 @@ static void tap_close(struct tap *t)
 	fd_close(take_fd(&t->fd));
 }
 
-/* Bytes read, 0: nothing more, now or ever. */
+/* Bytes read; 0: no more data, for now or at the end. */
 static size_t tap_read(struct tap *t)
 {
 	char data[READ_SIZE];
@@ -68,7 +68,7 @@ static size_t tap_read(struct tap *t)
 			t->k->ops->on_output(t->k->user, t->which, (struct str) { data, (size_t)n });
 		return (size_t)n;
 	}
-	/* Nobody can write to it any more: the process may still live, and answer. */
+	/* The pipe is closed at the other end. The process may still run and answer. */
 	if (n == 0 || (errno != EAGAIN && errno != EINTR))
 		tap_close(t);
 	return 0;
@@ -80,7 +80,7 @@ static void on_tap(void *user, int events)
 	(void)tap_read(user);
 }
 
-/* What was printed before a message is in the pipes when the message is here. */
+/* Output printed before a message is in the pipes when the message arrives, so it is read first. */
 static void drain(struct kernel *k)
 {
 	for (size_t i = 0; i < ARRAY_LEN(k->tap); i++)
@@ -141,11 +141,11 @@ static void on_data(void *user, struct str data)
 
 static void signal_all(struct kernel *k, int signo)
 {
-	if (k->pid > 0) /* not reaped: the number is still its own */
+	if (k->pid > 0) /* not reaped yet, so the pid is still its own */
 		(void)kill(-k->pid, signo);
 }
 
-/* A runtime without its socket is of no use; its end is reported when it is reaped. */
+/* A runtime without its socket is useless. Its end is reported when it is reaped. */
 static void on_eof(void *user)
 {
 	signal_all(user, SIGKILL);
@@ -214,7 +214,7 @@ static void kernel_free(void *p)
 	free(k);
 }
 
-/* It is gone, or never was. */
+/* The process has ended, or was never made. */
 static void finish(struct kernel **at, int status)
 {
 	struct kernel *k = *at;
@@ -234,14 +234,14 @@ void kernel_kill(struct kernel *k)
 	if (!k)
 		return;
 	k->ops = NULL;
-	/* Held up by nobody who reads. */
+	/* Without readers the process does not block on its output. */
 	tap_close(&k->tap[0]);
 	tap_close(&k->tap[1]);
 	stream_read(k->ctl, false);
 	signal_all(k, SIGKILL);
 }
 
-/* What it still sent; its children may hold the socket open, so the end of it is not waited for. */
+/* Reads its last messages. Its children may hold the socket open, so the end of file is not waited for. */
 static void last_messages(struct kernel *k)
 {
 	char data[READ_SIZE];
@@ -251,7 +251,7 @@ static void last_messages(struct kernel *k)
 		on_data(k, (struct str) { data, (size_t)n });
 }
 
-/* True: *at is the next one. */
+/* True: k is finished and *at is the next one. */
 static bool judge(struct kernel **at, bool last)
 {
 	struct kernel *k = *at;
@@ -287,7 +287,7 @@ bool interp_reaped(struct init *in, pid_t pid, int status)
 	return true;
 }
 
-/* Those that a seed makes. */
+/* Processes that the seed forks. */
 
 void kernel_seeded(struct init *in, uint32_t id, pid_t pid)
 {
@@ -298,14 +298,14 @@ void kernel_seeded(struct init *in, uint32_t id, pid_t pid)
 	if (id == 0 || !*at)
 		return;
 	(*at)->asked = 0;
-	/* It may have ended before we heard of it, and has been reaped then as a process that nobody knew. */
+	/* It may have ended before the answer came; it was then reaped as an unknown process. */
 	if (pid <= 1 || kill(pid, 0) < 0) {
 		finish(at, KERNEL_LOST);
 		return;
 	}
 	(*at)->pid = pid;
 	if (!(*at)->ops && in->interp.spare != *at)
-		signal_all(*at, SIGKILL); /* given up meanwhile */
+		signal_all(*at, SIGKILL); /* killed by kernel_kill() meanwhile */
 }
 
 void kernels_unseeded(struct init *in)
@@ -318,9 +318,9 @@ void kernels_unseeded(struct init *in)
 	}
 }
 
-/* The start. */
+/* Start. */
 
-struct ends { /* of the new process; all above 3, close-on-exec */
+struct ends { /* ends of the new process; all above 3, close-on-exec */
 	int in, out, err, ctl;
 };
 
@@ -332,7 +332,7 @@ static void ends_cleanup(struct ends *x)
 	fd_close(x->ctl);
 }
 
-/* flags: O_DIRECT keeps writes apart, up to PIPE_BUF bytes each. */
+/* flags: O_DIRECT keeps writes separate, up to PIPE_BUF bytes each. */
 static int open_tap(struct kernel *k, enum kernel_stream which, int flags, int *ret_wr)
 {
 	int fd[2];
@@ -365,7 +365,7 @@ static int open_ends(struct kernel *k, bool writes_apart, struct ends *x, struct
 	return 0;
 }
 
-/* NAME=VALUE strings as an object. */
+/* Converts NAME=VALUE strings to an object. */
 static json_t *env_object(char *const *envp)
 {
 	json_t *o = json_object();
@@ -385,7 +385,7 @@ static bool seedable(const struct runtime *rt)
 	return strcmp(rt->language, "python") == 0;
 }
 
-/* By a fork of the seed if there is one, else by exec. */
+/* Forks it from the seed if there is one, else starts it by exec. */
 static int make(struct kernel *k, const struct spawn *sp, bool by_seed, struct err *e)
 {
 	struct seed_request rq = {
@@ -444,7 +444,7 @@ static struct kernel *kernel_new(struct init *in)
 	return k;
 }
 
-/* A process for that user; with envp, unless it comes from a seed. */
+/* Makes a process for that user; envp is used only without a seed. */
 static int make_process(struct init *in, const struct runtime *rt, const struct spawn *like, bool by_seed,
     struct kernel **ret, struct err *e)
 {
@@ -522,7 +522,7 @@ void kernel_spare(struct init *in, const struct runtime *rt)
 	userdb_load(&users);
 	if (in->interp.seed.fd < 0 || !seedable(rt) || userdb_find(&users, str_of(rt->user), &u) < 0)
 		return;
-	/* No program: if the seed cannot take the request, there is no spare one. */
+	/* A dummy program: if the seed cannot take the request, there is no spare process. */
 	struct spawn sp = {
 		.argv = (char *[]) { "/bin/false", NULL },
 		.envp = (char *[]) { NULL },

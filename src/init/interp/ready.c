@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interp_ready: GET /atoll/ready: somebody wants the sandbox as ready as it can be. It is answered when no context is
- * starting, and those that were never used have done in advance what their first cell would have to do. */
+/* interp_ready: GET /atoll/ready: answered when no context is starting and contexts that were never used have done
+ * in advance what their first cell would have to do. */
 #include <stdlib.h>
 
 #include "http/server.h"
@@ -38,7 +38,7 @@ void interp_ready(struct init *in, struct http_req *rq)
 	struct asker *a = calloc(1, sizeof(*a));
 
 	if (!a) {
-		answer(rq); /* who asks then tries, and is told */
+		answer(rq); /* out of memory: the client's next request will show it */
 		return;
 	}
 	*a = (struct asker) { .next = in->interp.askers, .in = in, .rq = rq };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interp_rest: the interpreter's requests: /health, /contexts and its children; where /execute goes. */
+/* interp_rest: the interpreter's requests: /health, /contexts and below; dispatches /execute. */
 #include "init/interp/rest.h"
 
 #include <errno.h>
@@ -45,13 +45,13 @@ int rest_status(const struct err *e)
 {
 	switch (e->no) {
 	case EINVAL:
-	case ENOTDIR: /* a working directory that is none */
+	case ENOTDIR: /* the working directory is not a directory */
 		return 400;
-	case ENOENT: /* the official clients show the text of this answer only */
+	case ENOENT: /* the official clients show the text of this status only */
 		return 404;
 	case EFBIG:
 		return 413;
-	case EUSERS: /* there are as many as there may be */
+	case EUSERS: /* too many contexts */
 		return 429;
 	default:
 		return 500;
@@ -188,7 +188,7 @@ void interp_serve(struct init *in, struct http_req *rq)
 	}
 }
 
-/* Programs inside look whether the interpreter is there; they have no business with its contexts. */
+/* Programs inside may check whether the interpreter runs, but may not use its contexts. */
 static void on_inside(void *user, struct http_req *rq)
 {
 	(void)user;
@@ -218,7 +218,7 @@ static void listen_inside(struct init *in)
 		http_server_limit(in->interp.inside, CONNS_INSIDE);
 }
 
-/* For each language that the template wants warm. */
+/* Calls fn for each language that the template wants warm. */
 static void each_warm(struct init *in, void (*fn)(struct init *in, const char *language))
 {
 	size_t n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interp_runtime: which program runs a language. */
+/* interp_runtime: the program that runs a language. */
 #include "init/interp/runtime.h"
 
 #include <dirent.h>
@@ -103,7 +103,7 @@ static json_t *read_manifest(const char *folder)
 	struct err ignored = ERR_INIT;
 	json_t *j = NULL;
 
-	/* Somebody's unfinished runtime must not take the others away. */
+	/* A malformed manifest must not make the other runtimes unavailable. */
 	if (text)
 		(void)json_read_object((struct str) { text, n }, false, &j, &ignored);
 	return j;
@@ -122,7 +122,7 @@ static bool has_all(const json_t *files)
 	return true;
 }
 
-/* A language that is known only by the kernel somebody has installed for it. */
+/* A language that is only known through a kernel installed for it. */
 static int kernel_match(json_t *manifest, struct str language, struct runtime *ret)
 {
 	json_t *dir;

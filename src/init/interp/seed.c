@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interp_seed: our line to a copy of the template's warm Python. */
+/* interp_seed: the connection to the seed, a copy of the template's warm Python. */
 #include "init/interp/seed.h"
 
 #include <errno.h>
@@ -47,7 +47,8 @@ static void on_answer(void *user, int events)
 	kernel_seeded(in, a.id, a.pid);
 }
 
-/* It hangs, was stopped, or never came: its socket may wait in a queue of a zygote that hangs, and is open then. */
+/* The seed hangs, was stopped, or never started. In the last case its socket may still be queued at a zygote that
+ * hangs, and is then still open. */
 static void on_late(void *user)
 {
 	struct init *in = user;
@@ -80,7 +81,7 @@ int seed_ask(struct init *in, const struct seed_request *rq, uint32_t *ret_id)
 		msg[HEAD_WORDS + i] = rq->groups[i];
 	ssize_t n = fd_send(s->fd, msg, (HEAD_WORDS + rq->n_groups) * sizeof(*msg), rq->fds, ARRAY_LEN(rq->fds));
 
-	if (n < 0) /* full: it does not keep up, or is stopped */
+	if (n < 0) /* full: the seed does not keep up, or is stopped */
 		return (int)n;
 	*ret_id = ++s->last_id;
 	timer_arm(s->timer, SEED_ANSWER_MS);

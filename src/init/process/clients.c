@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clients: the streams that are attached to a process, each with its keepalive and its deadline. */
+/* clients: the streams attached to a process, each with its keepalive and its deadline. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -122,7 +122,7 @@ int proc_attach(struct proc *p, struct call *c, bool starter, uint64_t timeout_m
 	return 0;
 }
 
-/* A data event: put together without a tree, because every byte that a command prints comes through here. */
+/* Serializes a data event without a JSON tree, because every byte that a command prints passes through here. */
 static void put_data(struct buf *framed, bool binary, const char *name, struct str data)
 {
 	autobuf struct buf event = BUF_INIT(EVENT_MAX);

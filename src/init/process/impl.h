@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process_impl: the insides of a process, shared by process.c (states, output), clients.c (who is attached) and
- * input.c (what is written to it). Nobody else includes this. */
+/* process_impl: the internals of a process, shared by process.c (states, output), clients.c (attached streams) and
+ * input.c (its input). No other file includes this. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,10 +22,10 @@ struct output {
 struct input {
 	struct proc *p;
 	int fd;              /* -1: none or closed */
-	struct watch *watch; /* only while something waits */
+	struct watch *watch; /* only while input is queued */
 	struct buf queue;
-	size_t taken; /* bytes at the front of queue that have been written */
-	bool closing; /* close behind the queue */
+	size_t taken; /* bytes at the front of queue that are already written */
+	bool closing; /* close the input once the queue is empty */
 };
 
 enum wait_for { WAIT_EXIT, WAIT_INPUT };
@@ -39,7 +39,7 @@ struct wait { /* a call that is answered later */
 	void (*done)(struct call *c, int rc);
 };
 
-struct client { /* a stream that shows the process */
+struct client { /* a stream that is attached to the process */
 	struct client *next;
 	struct proc *p;
 	struct call *c;
@@ -53,16 +53,16 @@ struct proc {
 	struct init *in;
 	pid_t pid;
 	char *tag;
-	json_t *config, *end; /* end: the event, once ENDED */
+	json_t *config, *end; /* end: the end event, once ENDED */
 	enum proc_state state;
 	int status; /* of waitpid() */
 	uint64_t ended_ms;
 	bool tty;
-	bool judging;   /* its end waits for word on why it was killed */
-	bool signalled; /* on request: its end does not wait for its output */
+	bool judging;   /* its end is held back until oom_judge() knows whether it was an OOM kill */
+	bool signalled; /* by a client: the end does not wait for the output */
 	struct output out[2];
 	struct input input;
-	struct timer *timer; /* deadline; of an ENDED one: when it is forgotten */
+	struct timer *timer; /* deadline; once ENDED: when it is freed */
 	struct client *clients;
 	struct wait *waits;
 };

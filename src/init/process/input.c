@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* input: what is written to a process, and the calls that wait for it. */
+/* input: the input of a process, and the calls that wait for the process. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -10,10 +10,10 @@
 #include "init/process/impl.h"
 #include "loop/loop.h"
 
-#define INPUT_LOW (64 * 1024) /* a writer is answered when no more than this waits */
+#define INPUT_LOW (64 * 1024) /* a writer is answered when no more than this is queued */
 #define EXIT_WAIT_MS 250
 
-/* Calls that wait. */
+/* Waiting calls. */
 
 static void wait_free(struct wait *w)
 {
@@ -62,7 +62,7 @@ int wait_add(struct proc *p, enum wait_for what, struct call *c, void (*done)(st
 		}
 		timer_arm(w->limit, EXIT_WAIT_MS);
 	}
-	while (*at) /* in the order they came */
+	while (*at) /* in order of arrival */
 		at = &(*at)->next;
 	*at = w;
 	c->state = w;
@@ -107,7 +107,7 @@ static size_t waiting(const struct input *in)
 
 static void on_writable(void *user, int events);
 
-/* Writes what the process takes now. 0 or -errno (then the input is closed). */
+/* Writes as much of the queue as the process accepts now. 0 or -errno (then the input is closed). */
 static int input_flush(struct input *in)
 {
 	while (waiting(in)) {
@@ -126,7 +126,7 @@ static int input_flush(struct input *in)
 		in->taken += (size_t)n;
 	}
 	if (waiting(in) == 0) {
-		buf_done(&in->queue); /* most inputs are small and rare: keep no memory for them */
+		buf_done(&in->queue); /* most inputs are small and rare, so the memory is not kept */
 		in->taken = 0;
 		watch_free(in->watch);
 		in->watch = NULL;

@@ -25,7 +25,7 @@
 #define ENDED_KEEP_MS 30000
 #define READ_PIPE (32 * 1024) /* bytes of one data event */
 #define READ_TTY (16 * 1024)
-#define LAST_READS 64 /* of what a killed process left in its pipes */
+#define LAST_READS 64 /* of the data that a killed process left in its pipes */
 
 static void proc_set_state(struct proc *p, enum proc_state to);
 static void proc_check_end(struct proc *p);
@@ -40,7 +40,7 @@ static void output_close(struct output *o)
 	o->fd = -1;
 }
 
-/* One piece of output to all who are attached: bytes read, 0 at the end, -EAGAIN. */
+/* Reads one piece of output and sends it to all clients. Returns the bytes read, 0 at the end, -EAGAIN. */
 static ssize_t output_pump(struct proc *p, struct output *o)
 {
 	char data[READ_PIPE];
@@ -48,7 +48,7 @@ static ssize_t output_pump(struct proc *p, struct output *o)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return -EAGAIN;
-	if (n <= 0) /* EIO: nobody has the terminal open any more */
+	if (n <= 0) /* EIO: the terminal's slave is closed everywhere */
 		return 0;
 	clients_send_data(p, o->name, (struct str) { data, (size_t)n });
 	return n;
@@ -151,7 +151,7 @@ static void on_timer(void *user)
 		proc_free(p);
 		return;
 	}
-	/* The deadline of the start: whoever started it is told so, and nobody else. */
+	/* The deadline of Start: only the client that started the process gets the error. */
 	p->signalled = true;
 	if (p->state == PROC_RUNNING)
 		(void)kill(p->pid, SIGKILL);
@@ -195,7 +195,7 @@ static void proc_check_end(struct proc *p)
 {
 	if (p->state != PROC_EXITED || p->judging)
 		return;
-	if (p->signalled) { /* what its children still write is not waited for */
+	if (p->signalled) { /* output that its children still write is not waited for */
 		drain(p, &p->out[0]);
 		drain(p, &p->out[1]);
 	} else if (p->out[0].fd >= 0 || p->out[1].fd >= 0) {
@@ -251,7 +251,7 @@ int proc_signal(struct proc *p, int signo, struct call *c, void (*done)(struct c
 	if (p->state == PROC_RUNNING) {
 		if (kill(p->pid, signo) < 0)
 			return -errno;
-		/* Answered when it is gone: a client that killed it may look for its pid at once. */
+		/* Answered when it has ended: a client that killed it may check its pid at once. */
 		if (signo == SIGKILL)
 			return wait_add(p, WAIT_EXIT, c, done);
 	}
@@ -260,7 +260,7 @@ int proc_signal(struct proc *p, int signo, struct call *c, void (*done)(struct c
 	return 0;
 }
 
-/* Starting. */
+/* Start. */
 
 struct ends {                   /* both ends of a new process's streams */
 	int in, out, err;       /* the child's */
@@ -334,7 +334,7 @@ static int run(struct init *in, const struct proc_spec *spec, const struct ends 
 	return envp ? spawn(&sp, ret_pid, e) : err_set(e, ENOMEM, "out of memory");
 }
 
-/* A predecessor with this pid or tag must not answer for the new one. */
+/* Frees older entries with the same pid or tag, so that they cannot be found in place of the new one. */
 static void forget_namesakes(struct init *in, const struct proc *like)
 {
 	for (struct proc *p = in->procs.head, *next; p; p = next) {
@@ -393,7 +393,7 @@ int proc_start(struct init *in, const struct proc_spec *spec, struct proc **ret,
 	return 0;
 }
 
-/* Looking. */
+/* Lookup. */
 
 static bool selected(const struct proc *p, const struct proc_sel *sel)
 {

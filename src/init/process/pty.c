@@ -26,13 +26,13 @@ int pty_open(uid_t uid, uint16_t cols, uint16_t rows, int *ret_master, int *ret_
 		return err_sys(e, "open a terminal");
 	if (ioctl(master, TIOCSPTLCK, &locked) < 0)
 		return err_sys(e, "unlock the terminal");
-	/* By the master, not by a path: what /dev/pts shows inside does not matter. */
+	/* Opened through the master, not by path, so the contents of /dev/pts inside do not matter. */
 	slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (slave < 0)
 		return err_sys(e, "open the terminal's other end");
 	if (pty_resize(master, cols, rows) < 0)
 		return err_sys(e, "set the terminal's size");
-	/* So that programs run by the user can open it again by name. */
+	/* So that programs of the user can reopen it by name. */
 	(void)!fchown(slave, uid, (gid_t)-1);
 	(void)fchmod(slave, 0620);
 	*ret_master = take_fd(&master);

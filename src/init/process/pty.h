@@ -7,6 +7,6 @@
 
 #include "base/err.h"
 
-/* Both ends close-on-exec, the master non-blocking; the slave belongs to the user. */
+/* Both ends are close-on-exec and the master is non-blocking. The slave is owned by uid. */
 int pty_open(uid_t uid, uint16_t cols, uint16_t rows, int *ret_master, int *ret_slave, struct err *e);
 int pty_resize(int master, uint16_t cols, uint16_t rows); /* -errno */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process_rpc: the process.Process calls: messages in, struct process out. */
+/* process_rpc: the process.Process calls: parses messages and calls process.h. */
 #include "init/process/rpc.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 #define ARGS_MAX 65536
 #define TAG_MAX 1024
 
-/* Reading messages. Each of these has failed the call when it returns non-zero. */
+/* Message parsing. Each of these has failed the call when it returns non-zero. */
 
 static int bad(struct call *c, const struct err *e)
 {
@@ -79,7 +79,7 @@ static int get_size(struct call *c, const json_t *pty, uint16_t *ret_cols, uint1
 
 /* Start. */
 
-struct start { /* a StartRequest; strings are the message's */
+struct start { /* a StartRequest; strings belong to the message */
 	const char *cmd, *cwd, *tag;
 	json_t *args, *envs, *pty;
 	bool want_stdin;
@@ -287,7 +287,7 @@ static void on_signalled(struct call *c, int rc)
 	call_reply_empty(c);
 }
 
-/* Enums come by name or by number. */
+/* An enum is given by name or by number. */
 static int get_signal(struct call *c, const json_t *msg, int *ret)
 {
 	json_t *v = json_object_get(msg, "signal");
@@ -348,7 +348,8 @@ static void on_written(struct call *c, int rc)
 		call_reply_empty(c);
 }
 
-/* The input of a message that has {"input":{"stdin"|"pty":base64}}; no input at all counts as empty stdin. */
+/* Queues the input of a message with {"input":{"stdin"|"pty":base64}}. A message without input counts as empty
+ * stdin. */
 static void write_input(struct call *c, const json_t *msg, struct proc *p, void (*done)(struct call *c, int rc))
 {
 	autobuf struct buf data = BUF_INIT(CALL_BODY_MAX);
@@ -393,7 +394,8 @@ void process_close_stdin(struct call *c, json_t *msg)
 		call_reply_empty(c);
 }
 
-/* StreamInput: the process is named by the first message and looked up again for each: it may end in between. */
+/* StreamInput: the first message names the process. It is looked up again for each message, because it may have
+ * ended. */
 
 struct stream_input {
 	struct proc_sel sel;
@@ -423,7 +425,8 @@ static void stream_start(struct call *c, const json_t *start)
 	}
 	si->sel = sel;
 	if (si->sel.tag) {
-		(void)str_copy(si->tag, sizeof(si->tag), str_of(si->sel.tag)); /* fits: a process has it */
+		(void)str_copy(si->tag, sizeof(si->tag), str_of(si->sel.tag)); /* fits: the tag of an existing
+										* process */
 		si->sel.tag = si->tag;
 	}
 	free(c->stream);
@@ -451,7 +454,7 @@ void process_stream_input(struct call *c, json_t *msg)
 			    si ? "the process has ended" : "the first message must hold 'start'");
 			return;
 		}
-		call_want(c, false); /* until it has been taken */
+		call_want(c, false); /* until the process has read it */
 		write_input(c, data, p, on_streamed);
 	} else if (!keepalive) {
 		call_fail(c, CONNECT_UNIMPLEMENTED, "message must hold 'start', 'data' or 'keepalive'");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spawn: starts one program with the user's identity, a session of its own and nothing of ours.
+/* spawn: starts one program with the user's identity, in a session of its own; nothing of init is inherited.
  *
- * The child runs on a stack of its own in our memory: it calls nothing that allocates or keeps state in libc, and
- * the identity is changed by bare system calls (libc's would broadcast to threads it thinks it has). */
+ * The child runs on a stack of its own in init's memory. It calls nothing that allocates or keeps state in libc.
+ * It changes its identity with raw system calls, because libc's wrappers would signal other threads. */
 #include "init/process/spawn.h"
 
 #include <fcntl.h>
@@ -24,17 +24,17 @@
 #include "init/text.h"
 
 #define CHILD_STACK (64 * 1024)
-#define CHILD_OOM_SCORE "500" /* the children go first, so that pid 1 outlives them */
-#define PATHS_MAX 64          /* directories of PATH that are looked at */
+#define CHILD_OOM_SCORE "500" /* the OOM killer takes the children first, so pid 1 outlives them */
+#define PATHS_MAX 64          /* directories of PATH that are searched */
 
 struct child {
 	const struct spawn *sp;
-	char **tries;       /* candidates for exec, NULL at the end */
-	char **script_argv; /* argv with two free places in front, for files without "#!" */
+	char **tries;       /* candidates for exec, NULL-terminated */
+	char **script_argv; /* argv with two free entries in front, for scripts without "#!" */
 	char *stack;        /* top of the stack of a program that leads no session */
-	pid_t pid;          /* that program's */
-	const char *step;   /* written by the child: what failed before exec, */
-	int no;             /* and why */
+	pid_t pid;          /* pid of that program */
+	const char *step;   /* set by the child: the step before exec that failed, */
+	int no;             /* and its errno */
 };
 
 static int fail(struct child *ch, const char *step)
@@ -139,7 +139,7 @@ static int become_program(void *arg)
 	return 127;
 }
 
-/* A program that leads no session is born into one whose leader ends at once. */
+/* A program that leads no session is cloned by a session leader that exits at once. */
 static int child_main(void *arg)
 {
 	struct child *ch = arg;
@@ -147,8 +147,8 @@ static int child_main(void *arg)
 	(void)setsid();
 	if (ch->sp->leader)
 		return become_program(ch);
-	/* The kernel writes the pid before the program runs: a program whose first act is to kill all others may end us
-	 * before we could. */
+	/* CLONE_PARENT_SETTID: the kernel stores the pid before the program runs. A program that first kills all
+	 * others could kill this process before it stores the pid itself. */
 	if (clone(become_program, ch->stack, CLONE_VM | CLONE_VFORK | CLONE_PARENT | CLONE_PARENT_SETTID | SIGCHLD, ch,
 		&ch->pid) < 0)
 		fail(ch, "clone");
@@ -163,7 +163,7 @@ static const char *env_path(char *const *envp)
 	return "/usr/bin:/bin";
 }
 
-/* The files that argv[0] may mean: one block to free(). */
+/* The paths that argv[0] may refer to: one block to free(). */
 static char **candidates(const struct spawn *sp)
 {
 	const char *cmd = sp->argv[0];
@@ -200,7 +200,7 @@ static char **script_args(char *const *argv)
 	while (argv[n])
 		n++;
 	out = calloc(n + 2, sizeof(char *));
-	for (size_t i = 1; out && i < n; i++) /* argv[0] gives way to "/bin/sh" and the file's name */
+	for (size_t i = 1; out && i < n; i++) /* argv[0] is replaced by "/bin/sh" and the file's name */
 		out[i + 1] = argv[i];
 	return out;
 }
@@ -217,7 +217,7 @@ int spawn(const struct spawn *sp, pid_t *ret_pid, struct err *e)
 
 	if (!tries || !script)
 		return err_set(e, ENOMEM, "out of memory");
-	/* No handler of ours may run in the child before it has put them all back. */
+	/* None of init's signal handlers may run in the child before the child has reset them. */
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &before);
 	pid = clone(child_main, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, &ch);
@@ -231,7 +231,7 @@ int spawn(const struct spawn *sp, pid_t *ret_pid, struct err *e)
 		return err_set(e, no, "%s", text_errno(no));
 	if (pid == 0 && !ch.step)
 		return err_set(e, EAGAIN, "killed before it began");
-	if (ch.step) /* it has ended; the reaper takes its zombie */
+	if (ch.step) /* the child has ended; the reaper collects its zombie */
 		return err_set(e, ch.no, "%s%s%.150s: %s", ch.step, strcmp(ch.step, "chdir") == 0 ? " " : "",
 		    strcmp(ch.step, "chdir") == 0 ? sp->cwd : "", text_errno(ch.no));
 	*ret_pid = pid;

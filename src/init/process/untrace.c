@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* untrace: lets go of whoever wants to be traced. */
+/* untrace: detaches children that asked to be traced. */
 #include "init/process/untrace.h"
 
 #include <signal.h>
@@ -7,7 +7,8 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
-/* A traced process that executes a program is sent SIGTRAP, in its own name. Without a tracer there would be none. */
+/* The kernel sends SIGTRAP to a traced process that executes a program, with the process itself as the sender.
+ * Without a tracer it would not be sent, so it is not delivered. */
 static bool is_exec(pid_t pid, int signo)
 {
 	siginfo_t si;

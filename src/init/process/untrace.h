@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* untrace: children that have made us their tracer (PTRACE_TRACEME) without our doing. */
+/* untrace: detaches children that made init their tracer with PTRACE_TRACEME. */
 #pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* What wait() has told of a child, or of a thread of one. True: it has not ended but stopped for its tracer; it goes on
- * now, without one, as the signal that stopped it would have it. Else each signal, and each program it executes, would
- * stop it for ever. */
+/* Takes what wait() returned for a child or one of its threads. True: it has not ended but is in a ptrace stop. It
+ * is detached and the signal that stopped it is delivered. Without this, each signal and each execve() would stop
+ * it for ever. */
 bool untrace(pid_t pid, int status);
