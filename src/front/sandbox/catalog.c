@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/catalog: from a name to what a sandbox begins with. */
+/* front/sandbox/catalog: resolves a name to what a sandbox starts from. */
 #include "front/sandbox/catalog.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "front/front.h"
 #include "front/sandbox/sandbox.h"
 
-#define MCP_TEMPLATE "mcp-gateway" /* what clients ask for by themselves, with their option 'mcp' */
+#define MCP_TEMPLATE "mcp-gateway" /* SDKs request this template for their option 'mcp' */
 
 static int not_found(struct str ref, struct err *e)
 {
@@ -23,7 +23,7 @@ static int not_found(struct str ref, struct err *e)
 	return err_set(e, ENOENT, "template '%.*s' not found", (int)(ref.n > 100 ? 100 : ref.n), ref.p);
 }
 
-/* Of the team that the namespace names, or of the caller's without one. */
+/* Looks in the team that the namespace names; without one, in the caller's. */
 static int find_named(const struct front *f, const char *team, const struct snapshot_ref *ref, struct template_row *ret,
     struct err *e)
 {
@@ -56,7 +56,8 @@ int catalog_row(const struct front *f, const char *team, struct str text, struct
 	if (ret_ref)
 		*ret_ref = ref;
 	if (strcmp(ret->team, team) != 0 && !ret->is_public)
-		return not_found(text, e); /* as of one that does not exist: that it does is nobody else's business */
+		/* the same answer as for a missing one, so that other teams cannot learn that it exists */
+		return not_found(text, e);
 	return 0;
 }
 
@@ -85,7 +86,7 @@ int catalog_build(const struct front *f, const struct template_row *row, const s
 {
 	struct tag_row tag;
 
-	if (is_build_id(ref->tag)) { /* no tag has that form */
+	if (is_build_id(ref->tag)) { /* no tag has the form of a UUID */
 		if (builds_find(f->link.store, ref->tag, ret, e) < 0 || strcmp(ret->template_id, row->id) != 0)
 			return err_set(e, ENOENT, "build '%s' does not exist for template '%s'", ref->tag, row->name);
 	} else if (tags_find(f->link.store, row->id, ref->tag, &tag, e) < 0) {

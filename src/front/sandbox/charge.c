@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/charge: what sandboxes use goes on the account of their team and key. */
+/* front/sandbox/charge: charges the use of sandboxes to their team and key. */
 #include "front/sandbox/charge.h"
 
 #include <stdlib.h>
@@ -19,15 +19,15 @@
 #define LOOK_EVERY 2 /* seconds */
 #define DEPARTED_MAX 4096
 
-/* One that has been asked to end: its last count comes with word of its end. */
+/* A sandbox that has left the table while it was being killed: EV_EXITED reports its final use. */
 struct departed {
 	LIST_ENTRY(departed) link;
 	char id[ID_SIZE], team[TEAM_ID_SIZE], key[TEAM_ID_SIZE];
-	uint64_t cpu_ns, sent_bytes; /* that are on the account already */
-	uint64_t metered;            /* bytes of this life that are in the report of usage */
+	uint64_t cpu_ns, sent_bytes; /* charged already */
+	uint64_t metered;            /* bytes of this run that are in the usage report */
 };
 
-/* Whole milliseconds; the rest is on the next bill. */
+/* Returns the whole units that are not charged yet; the remainder is charged the next time. */
 static uint64_t due(uint64_t now, uint64_t *paid, uint64_t unit)
 {
 	uint64_t d = now > *paid ? (now - *paid) / unit * unit : 0;
@@ -38,7 +38,7 @@ static uint64_t due(uint64_t now, uint64_t *paid, uint64_t unit)
 
 void charge_used(struct sandbox *sb, uint64_t cpu_ns, uint64_t sent_bytes)
 {
-	if (!sb->paid.known) { /* of an earlier front, which has counted it */
+	if (!sb->paid.known) { /* first value after a restart of the front: the earlier front has charged it */
 		sb->paid.cpu_ns = cpu_ns;
 		sb->paid.sent_bytes = sent_bytes;
 		sb->paid.known = true;
@@ -85,8 +85,8 @@ void charge_exited(struct front *f, const struct msg_exited *m)
 		charge_used(sb, m->cpu_ns, m->sent_bytes);
 		audit_used(f, sb->team, sb->key, m);
 		meter_sent(sb, m->sent_bytes);
-		sb->usage.last_sent = m->sent_bytes; /* the next life adds it to those before */
-		sb->paid.known = false;              /* that was the last count of this life */
+		sb->usage.last_sent = m->sent_bytes; /* added to sent_before at the next start */
+		sb->paid.known = false;              /* this was the final report of this run */
 		return;
 	}
 	LIST_FOREACH(d, &f->sandbox.departed, link)
@@ -104,7 +104,7 @@ void charge_exited(struct front *f, const struct msg_exited *m)
 	departed_free(f, d);
 }
 
-/* Whoever is beyond what his day allows. */
+/* Pauses the sandboxes whose team or key has used up a daily quota. */
 static void hold_up(struct front *f)
 {
 	struct sandbox *sb, *next;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/init_watch: GET /atoll/events of init, which goes on as long as we listen. */
+/* front/sandbox/init_watch: reads GET /atoll/events from init, a response that lasts as long as the connection. */
 #include "front/sandbox/init_watch.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@
 
 #define LINE_MAX_BYTES 4096
 #define SYNC_MS 2000
-#define NOTES_MAX 10 /* of init's own, in */
+#define NOTES_MAX 10 /* notes from init itself, per NOTES_MS */
 #define NOTES_MS 60000
 
 struct waiter {
@@ -36,10 +36,10 @@ struct init_watch {
 	struct sandbox_link link;
 	struct warden_call *connecting;
 	struct http_call *call;
-	struct timer *timer;         /* while anybody waits */
-	LIST_HEAD(, waiter) waiters; /* until what init remembers is told */
+	struct timer *timer;         /* set while there are waiters */
+	LIST_HEAD(, waiter) waiters; /* woken when init has sent its backlog */
 	TAILQ_ENTRY(init_watch) used;
-	struct buf line; /* that is coming in */
+	struct buf line; /* the incomplete line */
 	bool caught_up;
 	bool reused; /* the connection has served other requests before */
 	bool answered;
@@ -72,7 +72,7 @@ static void watch_done(struct init_watch *w)
 	free(w);
 }
 
-/* --- what is told --- */
+/* --- events --- */
 
 static uint64_t key_of(struct str line)
 {
@@ -83,7 +83,7 @@ static uint64_t key_of(struct str line)
 	return h;
 }
 
-/* Is it in the log already? If not, it is now. */
+/* Returns whether the event is in the log already, and marks it as logged. */
 static bool is_known(struct event_mark *m, uint64_t at_ms, uint64_t key)
 {
 	if (at_ms < m->at_ms)
@@ -99,8 +99,8 @@ static bool is_known(struct event_mark *m, uint64_t at_ms, uint64_t key)
 	return false;
 }
 
-/* What init has to say of itself goes to our own log. Whoever has taken over a sandbox cannot fill it: after some in a
- * minute the rest is only counted. */
+/* Writes a note from init to the server's log. The rate is limited, so that a compromised sandbox cannot fill the
+ * log: notes beyond NOTES_MAX a minute are only counted. */
 static void take_note(struct sandbox *sb, const char *text)
 {
 	uint64_t now_ms = clock_mono_ms();
@@ -116,7 +116,7 @@ static void take_note(struct sandbox *sb, const char *text)
 		log_warn("note from init", "id=%s text='%.160s'", sb->id, text ? text : "");
 }
 
-/* {"at":ms, "message":"...", "fields":{...}}; what has another form is left out. */
+/* {"at":ms, "message":"...", "fields":{...}}; lines of any other form are ignored. */
 static void take_event(struct init_watch *w, struct str line)
 {
 	autojson json_t *ev = NULL;
@@ -203,7 +203,7 @@ static void on_error(void *user, int no)
 		watch_done(w);
 		return;
 	}
-	http_call_free(take_ptr(&w->call)); /* an idle connection that init closed in this very moment */
+	http_call_free(take_ptr(&w->call)); /* init has just closed this idle connection: retry on a new one */
 	w->reused = false;
 	w->connecting = warden_ask_id(w->sb->front->link.warden, OP_CONNECT, w->sb->id, "", on_connected, w);
 }
@@ -213,9 +213,9 @@ static const struct http_call_ops ops = { .on_answer = on_answer,
 	.on_end = on_end,
 	.on_error = on_error };
 
-/* --- beginning and ending --- */
+/* --- begin and end --- */
 
-/* After a restart of the front: what of the events the stored log has. */
+/* After a restart of the front: finds the newest events in the stored log. */
 static void learn_mark(struct sandbox *sb)
 {
 	struct journal j = { 0 };
@@ -257,7 +257,7 @@ static void on_connected(void *user, const struct warden_reply *re)
 		listen_on(w, re->fd);
 }
 
-/* What has arrived is read first: of a sandbox that is being killed there is no second chance. */
+/* Reads what has arrived first: if the sandbox is being killed, there is no second chance. */
 static void watch_end(struct init_watch *w)
 {
 	struct sandbox *sb = w->sb;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/init_watch: listening to what the init of a sandbox tells of the processes that are started in it, for
- * its log.
+/* front/sandbox/init_watch: streams process events from the init of a sandbox into the log of that sandbox.
  *
- * It begins when a sandbox starts to run or is used and ends with its running; how many there are at once is bounded,
- * those used longest ago give way. What is told is text from inside: it is bounded, and only shown. After an
- * interruption init tells what it remembers again, from which what is known already is left out. */
+ * A watch begins when a sandbox starts to run or is used, and ends when the sandbox stops running. The number of
+ * watches is limited; a new one replaces the least recently used. Events are text from inside the sandbox: their
+ * size is limited, and they are only displayed. After an interruption init sends the events that it remembers
+ * again; those already in the log are skipped. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,15 +15,16 @@ struct sandbox;
 
 #define EVENT_KEYS 8
 
-struct event_mark {                /* what of it the log has */
-	uint64_t at_ms;            /* of the newest, by the clock of init */
-	uint64_t keys[EVENT_KEYS]; /* which of that very millisecond */
+struct event_mark {                /* the newest events in the log, to recognise duplicates */
+	uint64_t at_ms;            /* time of the newest event, by the clock of init */
+	uint64_t keys[EVENT_KEYS]; /* hashes of the logged events of that millisecond */
 	unsigned n_keys;
 	bool known;
 };
 
-void init_watch_use(struct sandbox *sb); /* somebody calls into it: begins, if there is none yet */
-void init_watch_end(struct sandbox *sb); /* takes what has arrived, then stops; fine when there is none */
+void init_watch_use(struct sandbox *sb); /* called on each use of the sandbox; begins a watch if there is none */
+/* reads what has arrived, then ends the watch; does nothing if there is none */
+void init_watch_end(struct sandbox *sb);
 
-/* Calls fn once all that has happened until now is in the log, or when that takes too long: at once, or later. */
+/* Calls fn once all events up to now are in the log, or after a timeout. fn may be called from inside. */
 void init_watch_sync(struct sandbox *sb, void (*fn)(void *user), void *user);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/memory: is memory short? */
+/* front/sandbox/memory: detects that memory is short. */
 #include "front/sandbox/memory.h"
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/table.h"
 
-#define KEPT_PART 8 /* that part of the memory stays free */
+#define KEPT_PART 8 /* 1/8 of the memory stays free */
 
 void memory_open(struct memory *m)
 {
@@ -38,7 +38,7 @@ static uint64_t meminfo_kb(const char *text, const char *name)
 	return kb;
 }
 
-/* Of the machine, in kB. */
+/* Memory of the machine, in kB. */
 static bool host_memory(const struct memory *m, uint64_t *ret_available, uint64_t *ret_total)
 {
 	char text[512];
@@ -68,7 +68,7 @@ uint64_t memory_left_bytes(const struct memory *m)
 	    : 0;
 }
 
-/* Of what all sandboxes together may have. */
+/* Compares with the limit for all sandboxes together. */
 static bool share_is_short(const struct front *f)
 {
 	uint64_t total = f->link.opt.mem_total_mb * 1024ull * 1024;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/meter: running time of sandboxes, into the store. */
+/* front/sandbox/meter: writes the running time of sandboxes to the store. */
 #include "front/sandbox/meter.h"
 
 #include <stdint.h>
@@ -17,7 +17,7 @@
 
 #define DAY_MS (24ull * 3600 * 1000)
 #define MIB (1024 * 1024)
-#define METADATA_MAX (2 * 1024 * 1024) /* the body of a request is smaller */
+#define METADATA_MAX (2 * 1024 * 1024) /* larger than any request body */
 
 uint64_t meter_day_end(uint64_t from_ms, uint64_t until_ms)
 {
@@ -26,7 +26,7 @@ uint64_t meter_day_end(uint64_t from_ms, uint64_t until_ms)
 	return midnight < until_ms ? midnight : until_ms;
 }
 
-/* The stretch that ends at until_ms, all within one day. */
+/* Adds a period that ends at until_ms and lies within one day. */
 static void add(const struct sandbox *sb, uint64_t until_ms, uint64_t ms, uint64_t sent, const char *metadata)
 {
 	const struct msg_limits *lim = &sb->spec.limits;
@@ -50,7 +50,7 @@ static void add(const struct sandbox *sb, uint64_t until_ms, uint64_t ms, uint64
 		    (unsigned long long)ms, e.text);
 }
 
-/* The last ms milliseconds, each to its day. */
+/* Splits the last ms milliseconds into days. */
 static void add_days(struct sandbox *sb, uint64_t now_ms, uint64_t ms)
 {
 	uint64_t sent = sb->sent_seen - sb->sent_noted;
@@ -75,7 +75,7 @@ static void add_days(struct sandbox *sb, uint64_t now_ms, uint64_t ms)
 void meter_start(struct sandbox *sb)
 {
 	sb->metered_mono_ms = clock_mono_ms();
-	add_days(sb, clock_wall_ms(), 0); /* a row, so that the next front knows since when */
+	add_days(sb, clock_wall_ms(), 0); /* creates a row, so that the next front knows when the run began */
 }
 
 void meter_note(struct sandbox *sb)
@@ -124,7 +124,7 @@ void meter_sent(struct sandbox *sb, uint64_t sent_bytes)
 		return;
 	sb->sent_seen = all;
 	if (sb->metered_mono_ms)
-		return; /* goes with the next note */
+		return; /* reported with the next write */
 	if (meter_add_sent(sb->front->link.store, sb->id, all - sb->sent_noted, &e) < 0)
 		log_warn("could not record the egress of a sandbox", "id=%s err=%s", sb->id, e.text);
 	sb->sent_noted = all;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/oom: the kernel has killed a process of a sandbox that is at its memory limit: its log, our counters,
- * and its init, which may be waiting for word before it tells how a command ended. */
+/* front/sandbox/oom: handles the report that the kernel has killed a process of a sandbox at its memory limit:
+ * adds it to the log and the counters, and informs init, which may wait for it before it reports the exit of a
+ * command. */
 #include <stdio.h>
 
 #include "base/fd.h"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* front/sandbox/pause: from RUNNING to PAUSED and back, as policies over the box.
  *
- *	pause		init closes its connections; freeze; snapshot the disk; write the row; then it is PAUSED.
- *			Without memory it is killed as well, once the row says what is saved of it
- *	later		a checkpoint of a paused one is written in the background; it stays frozen
- *	resume		thaw; or restore from the checkpoint, if the warden does not have it any more; or boot from its
- *disk
+ *	pause		init closes its connections; freeze; snapshot the disk; write the row; state PAUSED.
+ *			Without memory, the box is killed as well, once the row is written
+ *	later		write a checkpoint of the paused sandbox in the background; it stays frozen
+ *	resume		thaw; or restore from the checkpoint, if the warden no longer has the box; or boot
+ *			from the disk
  *
- * What is saved has a new name each time, so that the last one can be deleted in the background. The row is written
- * before anything is given up: the next front finds after a crash either the sandbox or what is saved of it. */
+ * Each saved state gets a new name, so that the previous one can be deleted in the background. The row is written
+ * before anything is discarded: after a crash the next front finds either the sandbox or its saved state. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,14 +31,14 @@
 #include "front/util/mem.h"
 #include "loop/loop.h"
 
-/* what init may take to close its connections; without it there may be no checkpoint */
+/* time limit for init to close its connections; open ones may make a checkpoint fail */
 #define QUIET_MS 1000
-#define RUN_ON_MS 5000      /* one that could not be paused at its end is not due again at once */
-#define TRIES_MAX 4         /* what is in the way is seldom gone by itself */
-#define HURRY_TRIES 2       /* a backup does not wait for more */
-#define TRY_AGAIN_MS 500ull /* then four times as long each time */
-#define CHECKPOINTS_MAX 1   /* at once: they read and write much */
-#define GONE_MS 10000ull    /* what its last life may take to be cleared away */
+#define RUN_ON_MS 5000      /* if the pause at its timeout fails, it is not tried again before this */
+#define TRIES_MAX 4         /* the cause of a failure rarely disappears by itself */
+#define HURRY_TRIES 2       /* a backup does not wait for more attempts */
+#define TRY_AGAIN_MS 500ull /* multiplied by 4 after each attempt */
+#define CHECKPOINTS_MAX 1   /* at the same time: they read and write much */
+#define GONE_MS 10000ull    /* time limit for the previous run to be cleaned up */
 #define LOOK_MS 20
 
 static bool has(const struct sandbox *sb, uint32_t what)
@@ -62,7 +62,7 @@ void sandbox_delete_saved(struct sandbox *sb)
 
 struct pause {
 	struct sandbox *sb;
-	bool memory; /* else it is killed in the end */
+	bool memory; /* false: the box is killed at the end */
 };
 
 static void paused(struct sandbox *sb)
@@ -77,7 +77,7 @@ static void pause_free(struct pause *p)
 	free(p);
 }
 
-/* It was killed, or has exited: then there is nothing left to do, and p is gone. */
+/* Returns true and frees p if the sandbox was killed or has exited. */
 static bool pause_over(struct pause *p, const struct box_result *re)
 {
 	if (p->sb->state == SANDBOX_PAUSING && !re->exited)
@@ -100,7 +100,7 @@ static void on_thawed_again(void *user, const struct box_result *re)
 	sandbox_unref(sb);
 }
 
-/* It runs on. p is gone. */
+/* Lets the sandbox run again. Frees p. */
 static void pause_failed(struct pause *p, int no, const char *text)
 {
 	struct sandbox *sb = sandbox_ref(p->sb);
@@ -122,7 +122,7 @@ void sandbox_run_on(struct sandbox *sb)
 static void resume_now(struct sandbox *sb);
 static void resume_failed(struct sandbox *sb, int no, const char *text);
 
-/* EV_EXITED reports the end of a box that is not needed any more; an error, that there is none to wait for. */
+/* If the kill works, EV_EXITED follows and the box goes on from there. If it fails, there is no exit to wait for. */
 static void on_reclaimed(void *user, const struct box_result *re)
 {
 	struct sandbox *sb = user;
@@ -141,7 +141,7 @@ static void reclaim(struct sandbox *sb)
 	box_kill(&sb->box, sb->request, on_reclaimed, sandbox_ref(sb));
 }
 
-/* Its disk is saved, or cannot be saved here and need not be. p is gone. */
+/* The disk is saved, or cannot be saved on this server and need not be. Frees p. */
 static void disk_done(struct pause *p)
 {
 	struct sandbox *sb = p->sb;
@@ -151,7 +151,7 @@ static void disk_done(struct pause *p)
 	sb->end_ms = clock_wall_ms();
 	if (!p->memory)
 		sb->saved.what |= SAVED_NO_RAM;
-	if (row_try(sb, ROW_PAUSED, &e) < 0) { /* who comes after a crash must know of it */
+	if (row_try(sb, ROW_PAUSED, &e) < 0) { /* must be in the store before a crash */
 		sb->end_ms = end_ms;
 		pause_failed(p, e.no, e.text);
 		return;
@@ -169,7 +169,7 @@ static void on_snapshotted(void *user, const struct box_result *re)
 
 	if (pause_over(p, re))
 		return;
-	if (re->no == ENOTSUP && p->memory) { /* a server without a pool: then in memory alone */
+	if (re->no == ENOTSUP && p->memory) { /* a server without storage: only in memory */
 		memset(&p->sb->saved, 0, sizeof p->sb->saved);
 		disk_done(p);
 	} else if (re->no) {
@@ -196,7 +196,7 @@ static void on_frozen(void *user, const struct box_result *re)
 	box_snapshot(&sb->box, sb->saved.name, sb->request, on_snapshotted, p);
 }
 
-/* Whether it has closed them or not: it will be frozen. */
+/* Freezes the sandbox whether or not init has closed its connections. */
 static void on_quiet(void *user, const struct box_result *re)
 {
 	struct pause *p = user;
@@ -213,14 +213,14 @@ void sandbox_pause(struct sandbox *sb, bool memory)
 
 	*p = (struct pause) { sandbox_ref(sb), memory };
 	sb->fail = ERR_INIT;
-	sandbox_set_state(sb, SANDBOX_PAUSING); /* closes ours */
+	sandbox_set_state(sb, SANDBOX_PAUSING); /* closes the front's connections to it */
 	if (memory && sb->front->sandbox.can_checkpoint)
 		box_quiet(&sb->box, QUIET_MS, sb->request, on_quiet, p);
 	else
 		box_freeze(&sb->box, sb->request, on_frozen, p);
 }
 
-/* --- while it is paused ------------------------------------------------------------------------------------- */
+/* --- while paused ------------------------------------------------------------------------------------------- */
 
 static void on_checkpointed(void *user, const struct box_result *re)
 {
@@ -258,14 +258,14 @@ void sandbox_pause_tick(struct sandbox *sb)
 		now < sb->end_ms + f->link.opt.checkpoint_after_s * 1000ull))
 		return;
 	sb->saved.tries++;
-	sb->saved.next_try_ms = UINT64_MAX; /* until this one is answered */
+	sb->saved.next_try_ms = UINT64_MAX; /* not before this attempt has completed */
 	f->sandbox.checkpoints++;
 	box_checkpoint(&sb->box, sb->saved.name, 0, sb->request, on_checkpointed, sandbox_ref(sb));
 }
 
-/* The front can open no file once it serves, so it has this one open from the start. Its last byte tells where things
- * stand: 'r' is written by who wants memory to be on disk, 'w' by us in each second in which there is something to wait
- * for, 'd' when there is not. */
+/* The front can open no file once it serves, so it opens this one at its start. The last byte is the state: the
+ * requester writes 'r'; the front writes 'w' each second while memory is still being written, and 'd' when it is
+ * done. */
 int sandbox_hurry_open(struct front *f, struct err *e)
 {
 	autofree char *path = str_fmt("%s/" SANDBOX_HURRY, f->link.opt.state_dir);
@@ -294,7 +294,7 @@ static bool will_be_written(const struct sandbox *sb)
 		sb->saved.tries < HURRY_TRIES);
 }
 
-/* One that was tried as often as it can be is not waited for: whoever asked sees in the store that it is not there. */
+/* A sandbox with no attempts left is not waited for; the requester sees in the store that its memory is missing. */
 static bool is_memory_written(const struct front *f)
 {
 	bool works = f->sandbox.checkpoints > 0;
@@ -415,7 +415,8 @@ static void on_later(void *user)
 	free(l);
 }
 
-/* Its last life is not gone yet: a server was killed while it began, or it did not take its settings. */
+/* Retries a start that failed with EEXIST: the previous run is not cleaned up yet, because a server was killed
+ * during its start, or because it failed to settle. */
 static bool begin_later(struct sandbox *sb)
 {
 	if (clock_mono_ms() >= sb->resume_by_ms)
@@ -459,7 +460,8 @@ static void thaw(struct sandbox *sb)
 	box_thaw(&sb->box, sb->request, on_thawed, sandbox_ref(sb));
 }
 
-/* From what is saved. What still runs of it is killed first, and sandbox_outlives() goes on when it has exited. */
+/* Starts from the saved state. If the box still exists, it is killed first, and sandbox_outlives() continues when
+ * it has exited. */
 static void begin_again(struct sandbox *sb)
 {
 	bool boots = has(sb, SAVED_NO_RAM);
@@ -512,7 +514,7 @@ void sandbox_resume(struct sandbox *sb, uint32_t timeout_s, bool memory)
 	}
 }
 
-/* --- its end while it is paused ----------------------------------------------------------------------------- */
+/* --- exit of the box while paused --------------------------------------------------------------------------- */
 
 bool sandbox_outlives(struct sandbox *sb, enum box_state was)
 {
@@ -525,7 +527,7 @@ bool sandbox_outlives(struct sandbox *sb, enum box_state was)
 	case SANDBOX_RESUMING:
 		if (was == BOX_KILLING)
 			resume_now(sb);
-		else if (was != BOX_ABSENT) /* else it was the end of a life that nobody remembers */
+		else if (was != BOX_ABSENT) /* ABSENT: the exit of an earlier run */
 			resume_failed(sb, ECHILD, "it ended at once");
 		return true;
 	case SANDBOX_PAUSED:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/row: which field of a sandbox goes into which column. */
+/* front/sandbox/row: maps the fields of a sandbox to columns. */
 #include "front/sandbox/row.h"
 
 #include <jansson.h>
@@ -20,12 +20,12 @@
 #include "ipc/check.h"
 #include "store/host.h"
 
-#define JSON_MAX (2 * 1024 * 1024) /* the body of a request is smaller */
+#define JSON_MAX (2 * 1024 * 1024) /* larger than any request body */
 #define OPEN_FILES_BEFORE 1024
 #define SEAL_MARK "sealed:"
 #define SEAL_LABEL "network %s"
 
-/* NULL stays NULL. */
+/* Returns NULL for NULL. */
 static const char *to_text(const json_t *j, struct buf *out)
 {
 	if (!j)
@@ -47,7 +47,7 @@ static int load_object(const char *text, json_t **ret)
 	return json_is_object(*ret) ? 0 : -EINVAL;
 }
 
-/* What is in it may be secret: then it is sealed, and written as text. */
+/* If the network has secret values it is encrypted, and the ciphertext is stored as text. */
 static const char *network_text(const struct sandbox *sb, struct buf *out)
 {
 	autobuf struct buf plain = BUF_INIT(JSON_MAX), sealed = BUF_INIT(JSON_MAX);
@@ -188,7 +188,7 @@ int row_load(struct sandbox *sb, const struct sandbox_row *row)
 	sb->end_ms = row->end_ms;
 	sb->active_ms = sb->noted_active_ms = row->active_ms ? row->active_ms : row->started_us / 1000;
 
-	/* A token that got lost must not open the sandbox to everybody. */
+	/* If a token is missing, the sandbox must not become accessible without one. */
 	if (((sp->flags & SPEC_SECURE) && !*sb->envd_token) ||
 	    ((sp->flags & SPEC_PRIVATE_TRAFFIC) && !*sb->traffic_token))
 		return -EINVAL;
@@ -274,7 +274,7 @@ void row_note_active(struct sandbox *sb)
 		complain(sb, &e);
 }
 
-/* --- what the store could not take yet ---------------------------------------------------------------------- */
+/* --- writes that failed and are retried ---------------------------------------------------------------------- */
 
 struct row_ends {
 	struct row_ends *next;
@@ -305,7 +305,7 @@ void row_end(const struct sandbox *sb, const char *reason)
 		row_end_id(sb->front, sb->id, reason);
 }
 
-/* Only when no end of a sandbox waits to be written that an earlier start of the host has taken. */
+/* Waits until all ends of sandboxes are written, because some may belong to an earlier boot of the host. */
 static int record_host(struct front *f, struct err *e)
 {
 	if (!f->sandbox.host[0] || f->sandbox.row_ends)
@@ -331,7 +331,7 @@ void rows_tick(struct front *f)
 
 	for (struct row_ends *re; (re = f->sandbox.row_ends);) {
 		if (sandboxes_end(f->link.store, re->id, re->ended_ms, re->reason, &e) < 0)
-			return; /* nor will the others work */
+			return; /* the others would fail as well */
 		f->sandbox.row_ends = re->next;
 		free(re);
 	}

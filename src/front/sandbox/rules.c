@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/rules: questions with numbers, each answered or asked again on the next link. */
+/* front/sandbox/rules: numbered requests to atoll-egress; those not answered are sent again on the next socket. */
 #include "front/sandbox/rules.h"
 
 #include <errno.h>
@@ -72,7 +72,7 @@ static void hang_up(struct rules_link *l)
 	watch_free(take_ptr(&l->watch));
 	fd_close(take_fd(&l->fd));
 	LIST_FOREACH(p, &l->open, link)
-	p->seq = 0; /* for the next link */
+	p->seq = 0; /* send it again on the next socket */
 }
 
 void rules_link_free(struct rules_link *l)
@@ -95,9 +95,9 @@ static void push_done(struct push *p, int no, const char *pem)
 		fn(user, no, pem);
 }
 
-/* --- answers ------------------------------------------------------------------------------------------------- */
+/* --- replies ------------------------------------------------------------------------------------------------- */
 
-/* The name is what the sandbox says. */
+/* The host name comes from the sandbox: it is untrusted. */
 static int take_refused(struct rules_link *l, const char *msg, size_t n)
 {
 	struct fe_refused m;
@@ -144,7 +144,7 @@ static int take(struct rules_link *l, const char *msg, size_t n)
 		if (p->seq == re.head.seq)
 			break;
 	}
-	if (p && re.no) /* of one that is paused on disk nobody knows, nor has to */
+	if (p && re.no) /* ENOENT is normal for a sandbox that is paused on disk: atoll-egress does not know it */
 		log_at(re.no == ENOENT && !p->fn ? LOG_LVL_DEBUG : LOG_LVL_WARN,
 		    "atoll-egress did not take the rules of a sandbox", "id=%s errno=%d", p->sb->id, re.no);
 	if (p)
@@ -177,9 +177,9 @@ static void on_ready(void *user, int events)
 	}
 }
 
-/* --- questions ----------------------------------------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------------------------------------------ */
 
-/* The whole message. A secret that is gone makes its rule one that no request passes. */
+/* Builds the whole message. If a secret is missing, its rule blocks all requests that it matches. */
 static int compose(struct rules_link *l, const struct push *p, uint32_t seq, struct buf *out)
 {
 	struct front *f = l->front;
@@ -206,7 +206,7 @@ static int compose(struct rules_link *l, const struct push *p, uint32_t seq, str
 	return 0;
 }
 
-/* 0, -EAGAIN: the socket is full; others: it cannot be told */
+/* Returns 0; -EAGAIN: the socket is full; other errors: the rules cannot be sent. */
 static int send_one(struct rules_link *l, struct push *p)
 {
 	autobuf struct buf b = BUF_INIT(FE_MAX);
@@ -242,7 +242,7 @@ static void send_waiting(struct rules_link *l)
 			return;
 		}
 		if (r < 0)
-			timer_arm(p->timer, 0); /* told from the loop that it did not work */
+			timer_arm(p->timer, 0); /* reports the failure from the loop */
 	}
 }
 

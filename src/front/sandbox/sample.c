@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/sample: asks the warden, and gives the answer to all that count: quotas, meter, alerts. */
+/* front/sandbox/sample: asks the warden and passes the sample on to quotas, meter and alerts. */
 #include "front/sandbox/sample.h"
 
 #include <stdlib.h>
@@ -19,7 +19,8 @@
 #include "front/util/mem.h"
 #include "ipc/msg.h"
 
-/* The first one may be of a few milliseconds, and has all that its start took: more than its limit says nothing. */
+/* The first sample may span a few milliseconds and includes the CPU time of the start, so it is capped at the
+ * limit. */
 static void clamp_first(struct usage_ring *r, const struct msg_limits *lim)
 {
 	float most = (float)lim->cpu_permille / 10;

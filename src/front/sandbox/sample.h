@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/sample: what a sandbox uses, asked from the warden every few seconds (front/account/usage.h). */
+/* front/sandbox/sample: asks the warden for the resource use of a sandbox every few seconds
+ * (front/account/usage.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -9,11 +10,11 @@ struct msg_usage;
 struct sandbox;
 struct warden_reply;
 
-void usage_tick(struct sandbox *sb, uint64_t now_mono_ms); /* asks the warden when it is time */
-/* adds the sample of a reply; NULL: there is none */
+void usage_tick(struct sandbox *sb, uint64_t now_mono_ms); /* asks the warden when the next sample is due */
+/* adds the sample of a reply; returns NULL if the reply has none */
 const struct msg_usage *usage_take(struct sandbox *sb, const struct warden_reply *re);
 
-/* It runs and has no sample yet: it was started a moment ago, or this front was. usage_first() asks for one, then calls
- * `then` also if there is none to be had. */
+/* True if the sandbox runs and has no sample yet, because it or this front has just started. usage_first() asks
+ * for one and then calls `then`, also if no sample could be had. */
 bool usage_lacks_first(const struct sandbox *sb);
 void usage_first(struct sandbox *sb, void (*then)(void *user), void *user);

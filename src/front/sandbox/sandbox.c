@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/sandbox: the states of a sandbox and what moves it from one to the next. */
+/* front/sandbox/sandbox: the lifecycle of a sandbox. */
 #include "front/sandbox/sandbox.h"
 
 #include <assert.h>
@@ -33,7 +33,7 @@
 #define KILL_TRIES 5
 #define KILL_RETRY_MS 300
 
-#define SAVE_FIRST_MS 200 /* a snapshot that was begun is finished before a pause that is due */
+#define SAVE_FIRST_MS 200 /* a pause that is due during a snapshot is retried after this */
 struct sandbox *sandbox_ref(struct sandbox *sb)
 {
 	sb->refs++;
@@ -238,7 +238,7 @@ int sandbox_new(struct front *f, const char *team, const char *key, struct spec 
 struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, bool live, bool frozen)
 {
 	struct sandbox *sb = sandbox_alloc(f);
-	/* The front before us died before a freeze, or after a thaw, was noted. */
+	/* The previous front died before it could record a freeze or a thaw. */
 	bool is_caught = frozen && row->state == ROW_RUNNING, is_freed = !frozen && row->state == ROW_PAUSED;
 
 	if (row_load(sb, row) < 0) {
@@ -250,7 +250,7 @@ struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, 
 		box_adopt(&sb->box, frozen);
 	if (row->state == ROW_PAUSED)
 		sb->stopped_ms = row->end_ms;
-	if (!frozen) /* what was saved of it is older than what it is now */
+	if (!frozen) /* it has run since, so the saved state is outdated */
 		memset(&sb->saved, 0, sizeof sb->saved);
 	sb->state = is_caught ? SANDBOX_PAUSING : frozen ? SANDBOX_PAUSED : SANDBOX_RUNNING;
 	if (is_freed) {
@@ -266,7 +266,7 @@ struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, 
 		meter_adopt(sb);
 	if (is_caught)
 		sandbox_run_on(sb);
-	else if (live && (sb->saved.what & SAVED_NO_RAM)) /* the front before us did not get to it */
+	else if (live && (sb->saved.what & SAVED_NO_RAM)) /* the previous front did not get to kill it */
 		box_kill(&sb->box, "", NULL, NULL);
 	if (!frozen) {
 		census_running(f->account.census, sb->team, 1);
@@ -280,7 +280,7 @@ void sandbox_started(struct sandbox *sb)
 	sb->started_us = sandbox_now_us();
 	sb->end_ms = sandbox_latest_end(sb, sb->started_us / 1000 + sb->spec.timeout_s * 1000ull);
 	sb->active_ms = sb->started_us / 1000;
-	/* its processor time counts from before the start, and so does the time */
+	/* CPU time and wall time both count from before the start */
 	sb->usage.next_mono_ms = clock_mono_ms() + USAGE_FIRST_MS;
 	if (sb->row != ROW_COPY_NONE ? row_try(sb, ROW_RUNNING, &sb->fail) < 0
 				     : row_add(sb, ROW_RUNNING, &sb->fail) < 0) {
@@ -294,16 +294,16 @@ void sandbox_started(struct sandbox *sb)
 	    sb->spec.tpl.name, sb->spec.timeout_s, sb->request);
 	sandbox_ref(sb);
 	sandbox_set_state(sb, SANDBOX_RUNNING);
-	init_watch_use(sb); /* who asked for it has his answer by now */
+	init_watch_use(sb); /* the client has its answer by now */
 	sandbox_unref(sb);
 }
 
-/* Nobody knows its id yet: it can have another one. */
+/* No client knows the id yet, so it can change. */
 void sandbox_start_afresh(struct sandbox *sb)
 {
 	struct front *f = sb->front;
 
-	box_kill(&sb->box, sb->request, NULL, NULL); /* in case that it lives */
+	box_kill(&sb->box, sb->request, NULL, NULL); /* in case it still runs */
 	box_done(&sb->box);
 	warm_pool_taken(f->sandbox.warm_pool, &sb->spec, false);
 	sandbox_table_drop(f->sandbox.table, sb);
@@ -345,7 +345,7 @@ static void on_killed(void *user, const struct box_result *re)
 		if (!sb->retry)
 			sb->retry = timer_new(sb->front->link.loop, ask_kill, sb);
 		if (sb->retry) {
-			timer_arm(sb->retry, KILL_RETRY_MS); /* keeps the reference */
+			timer_arm(sb->retry, KILL_RETRY_MS); /* the timer takes over the reference */
 			return;
 		}
 	}
@@ -381,7 +381,7 @@ void sandbox_kill(struct sandbox *sb, enum end_reason why, const char *reason)
 	init_watch_end(sb);
 	sandbox_note_life(sb, LOG_LVL_INFO, why == END_EXPIRED ? "sandbox expired" : "sandbox killed");
 	sandbox_delete_saved(sb);
-	ask_kill(sandbox_ref(sb)); /* first, so that the processes end while the rest is tidied up */
+	ask_kill(sandbox_ref(sb)); /* first, so that the processes exit while the rest is cleaned up */
 	row_end(sb, reason);
 	sandbox_set_state(sb, SANDBOX_ENDING);
 }
@@ -406,7 +406,7 @@ void sandbox_box_exited(struct sandbox *sb, enum end_reason why, const char *rea
 	enum box_state was = sb->box.state;
 
 	if (sandbox_is_warm(sb))
-		return; /* its connection breaks, too, and then another one is started */
+		return; /* the connection breaks as well, and then another sandbox is started */
 	sandbox_ref(sb);
 	sb->ruling = NULL;
 	box_exited(&sb->box); /* the step in flight cleans up */

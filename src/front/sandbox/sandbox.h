@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/sandbox: one sandbox as the front knows it, and its life.
+/* front/sandbox/sandbox: one sandbox as the front knows it, and its lifecycle.
  *
  *	STARTING --> RUNNING --> PAUSING --> PAUSED --> RESUMING --> RUNNING
  *	             RUNNING --> SAVING (others will be started from it) --> RUNNING
  *	    any of them --> ENDING (the warden has been asked) --> DEAD
  *
- * The id can be found in the table until ENDING. The object is counted: the table holds one reference
- * and so does everybody who waits for an answer about it. Whatever is connected to the sandbox hangs a
- * sandbox_link on it and is told when the sandbox stops running. */
+ * The table holds the sandbox until ENDING. The object is reference-counted: the table holds one reference, and so
+ * does each pending call about the sandbox. A connection to the sandbox attaches a sandbox_link, whose callback
+ * runs when the sandbox stops running. */
 #pragma once
 
 #include <stdbool.h>
@@ -52,28 +52,28 @@ enum sandbox_state {
 /* Where the memory of a sandbox is. */
 enum memory_place {
 	MEMORY_RAM,
-	MEMORY_BOTH, /* frozen, and in a checkpoint on disk, too */
+	MEMORY_BOTH, /* frozen in RAM, and in a checkpoint on disk */
 	MEMORY_DISK,
-	MEMORY_NONE, /* it was given up: the sandbox boots from its disk */
-	MEMORY_LOST, /* it has died while it was paused, and there is no checkpoint */
+	MEMORY_NONE, /* the memory was discarded: the sandbox boots from its disk */
+	MEMORY_LOST, /* the sandbox died while paused, and there is no checkpoint */
 	MEMORY_PLACES,
 };
 
-/* What the store has of it. */
+/* How the row in the store relates to the sandbox. */
 enum row_copy {
-	ROW_COPY_NONE, /* no row: a warm one gets it when it runs */
+	ROW_COPY_NONE, /* no row: a sandbox from the warm pool gets its row once it runs */
 	ROW_COPY_CURRENT,
-	ROW_COPY_LAGS, /* the row could not be brought up to date */
+	ROW_COPY_LAGS, /* the last write of the row failed */
 };
 
-/* Called once, when the state has settled (anything but STARTING, PAUSING, RESUMING and SAVING), or all that was saved
- * of it is written; unhooked before the call. */
+/* Called once, when the state has settled (anything but STARTING, PAUSING, RESUMING and SAVING) or when
+ * sandbox_save() has written everything. It is removed from the list before the call. */
 struct sandbox_waiter {
 	LIST_ENTRY(sandbox_waiter) link;
 	void (*fn)(struct sandbox_waiter *w, struct sandbox *sb);
 };
 
-/* Called once, when the sandbox stops running; unhooked before the call. */
+/* Called once, when the sandbox stops running. It is removed from the list before the call. */
 struct sandbox_link {
 	LIST_ENTRY(sandbox_link) link;
 	void (*broken)(struct sandbox_link *l, struct sandbox *sb);
@@ -83,164 +83,170 @@ struct sandbox_link {
 LIST_HEAD(sandbox_waiters, sandbox_waiter);
 LIST_HEAD(sandbox_links, sandbox_link);
 
-/* What is saved of a paused one, as written to the store: never renumber. */
+/* What is saved of a sandbox or template. The values are written to the store: never renumber. */
 #define SAVED_DISK 1u
 #define SAVED_MEMORY 2u
-#define SAVED_START 8u /* of a template: without its memory, so its start command has to be run */
-/* it was paused, or is to be resumed, without its memory: what still runs of it is to be ended */
+#define SAVED_START 8u /* of a template without memory: the start command has to be run */
+/* The sandbox was paused, or is to be resumed, without its memory: if the warden still has it, it is to be killed. */
 #define SAVED_NO_RAM 4u
 
 struct sandbox_saved {
-	char name[ID_SIZE];   /* "": nothing */
+	char name[ID_SIZE];   /* "": nothing is saved */
 	uint32_t what;        /* SAVED_* */
-	uint64_t bytes;       /* of the memory, if known */
-	uint32_t tries;       /* to keep the memory, too, so far */
+	uint64_t bytes;       /* size of the checkpoint, if known */
+	uint32_t tries;       /* attempts to write the checkpoint so far */
 	uint64_t next_try_ms; /* wall clock */
-	char why_not[200];    /* what was in the way */
+	char why_not[200];    /* why the last attempt failed */
 };
 
 struct sandbox {
 	struct front *front;
 	char id[ID_SIZE];
 	char team[TEAM_ID_SIZE];
-	char key[TEAM_ID_SIZE]; /* that made it; "": none */
+	char key[TEAM_ID_SIZE]; /* the API key that created it; "": none */
 	struct spec spec;
 	char envd_token[TOKEN_SIZE];    /* "" without SPEC_SECURE */
 	char traffic_token[TOKEN_SIZE]; /* "" without SPEC_PRIVATE_TRAFFIC */
 	enum sandbox_state state;
 	unsigned refs;
 	uint64_t created_ms;
-	uint64_t started_us;      /* wall clock; of the last resume */
+	uint64_t started_us;      /* wall clock; renewed at each resume */
 	uint64_t end_ms;          /* wall clock: when it will expire, or when it was paused */
 	uint64_t active_ms;       /* wall clock: last request into it */
-	uint64_t noted_active_ms; /* ... as the store has it */
-	uint64_t metered_mono_ms; /* it runs, and that counts, since then, before it has been noted; 0: it does not */
-	uint64_t stopped_ms;      /* wall clock: of the end of its last run, while it is paused; else 0 */
+	uint64_t noted_active_ms; /* the value of active_ms in the store */
+	uint64_t metered_mono_ms; /* monotonic time from which running time is not written yet; 0: it does not run */
+	uint64_t stopped_ms;      /* wall clock: end of its last run, while it is paused; else 0 */
 	enum end_reason end_why;  /* ENDING, DEAD */
-	uint64_t sent_seen, sent_noted; /* bytes in all its lives: as last told, and of that in the report of usage */
-	uint32_t users;                 /* requests and tunnels that are under way */
-	uint32_t resume_timeout_s;      /* while RESUMING */
-	uint64_t resume_by_ms;          /* ... and how long it waits for its last life to be cleared away; monotonic */
-	struct box box;        /* what the warden has of it; ABSENT: there is no more of it than what is saved */
-	struct ruling *ruling; /* its box is settled once the rules of its network hold; NULL: none is waited for */
+	/* bytes sent in total: as last reported, and the part already in the usage report */
+	uint64_t sent_seen, sent_noted;
+	uint32_t users;            /* requests and tunnels in progress */
+	uint32_t resume_timeout_s; /* while RESUMING */
+	uint64_t resume_by_ms;     /* deadline for the previous run to be cleaned up; monotonic */
+	struct box box;            /* what the warden holds; ABSENT: only the saved state is left, if any */
+	struct ruling *ruling;     /* a settle that waits until atoll-egress has the network rules; NULL: none */
 	struct sandbox_saved saved;
-	/* the key of its creation: asked for again with it, it is given again; or NULL */
+	/* Idempotency key of its creation, or NULL. A create request with the same key returns this sandbox. */
 	char *once;
-	char request[REQUEST_ID_SIZE]; /* that is changing it now, for the log of the warden; "": nobody's */
-	struct err fail;               /* why the last transition did not work */
+	/* correlation id of the request that is changing it, for the warden's log; "": none */
+	char request[REQUEST_ID_SIZE];
+	struct err fail; /* why the last transition failed */
 	enum row_copy row;
-	int warm_fd; /* a connection to the init of one from the warm pool, until it is settled; -1: none */
+	int warm_fd; /* a connection to the init of a sandbox from the warm pool, until it is settled; -1: none */
 	unsigned kill_tries;
-	struct timer *retry; /* of the kill */
+	struct timer *retry; /* for the next attempt to kill it */
 	struct expiry_entry expiry;
 	struct sandbox_waiters waiters;
 	struct sandbox_links links;
 	struct upstream_idle warm_pool;
-	uint32_t exchanges, tunnels; /* requests into it that are under way, and upgraded connections */
-	struct share share;          /* of the front's time: all that its requests and answers take */
+	uint32_t exchanges, tunnels; /* requests and upgraded connections in progress */
+	struct share share;          /* its part of the front's time, for all its requests and answers */
 	struct usage_ring usage;
-	struct alert_marks alerts; /* which limits it is near */
+	struct alert_marks alerts; /* limits that it has been reported to be near */
 	struct {
 		bool known;
 		uint64_t cpu_ns, sent_bytes;
-	} paid;                    /* what of its use in this life is on its owner's account */
-	uint64_t sent_before;      /* bytes, in the lives before this one */
-	uint32_t oom_kills;        /* in this one */
+	} paid;                    /* what is charged already of its use since its last start */
+	uint64_t sent_before;      /* bytes sent before its last start */
+	uint32_t oom_kills;        /* since its last start */
 	struct log_tail *log;      /* NULL before the first entry */
-	uint64_t noted_ms;         /* wall clock: of the last entry */
-	uint64_t refused_since_ms; /* since when these were counted: */
-	uint32_t refused_noted;    /* entries about refused system calls */
-	json_t *secrets;           /* values that are not written down, see front/record/veil.h; NULL: none */
-	struct init_watch *watch;  /* NULL: nobody listens */
+	uint64_t noted_ms;         /* wall clock: time of the last entry */
+	uint64_t refused_since_ms; /* start of the period that refused_noted counts */
+	uint32_t refused_noted;    /* log entries about refused system calls */
+	json_t *secrets;           /* values that are redacted, see front/record/veil.h; NULL: none */
+	struct init_watch *watch;  /* NULL: there is no watch */
 	struct {
 		uint64_t since_ms;
 		uint32_t n;
-	} notes;                  /* of its init, for the server's log */
-	struct event_mark events; /* what the log has of those */
+	} notes;                  /* rate limit of notes from its init in the server's log */
+	struct event_mark events; /* newest process events in the log */
 	struct sandbox *next;     /* in its bucket of the table */
 };
 
-/* as the warden is to know them */
+/* The limits in the form that the warden expects. */
 struct msg_limits sandbox_limits_to_send(const struct sandbox *sb, const struct msg_limits *l);
-/* STARTING, in the table. warm: out of the warm pool, and it is to be started with sandbox_start_warm(); it gets its
- * row when it runs, and this does not fail. NULL: it has a row, and is to be started with sandbox_start_cold(). Takes
- * over what *sp owns. */
+/* Creates a sandbox in STARTING, in the table. warm: a member taken from the warm pool; the caller starts it with
+ * sandbox_start_warm(), its row is written once it runs, and this call does not fail. If warm is NULL, the row is
+ * written, and the caller starts it with sandbox_start_cold(). Takes ownership of what *sp owns. */
 int sandbox_new(struct front *f, const char *team, const char *key, struct spec *sp, const struct warm_pool_gift *warm,
     struct sandbox **ret, struct err *e);
-/* After a restart; NULL: the row is damaged. */
+/* Recreates a sandbox from its row after a restart of the front; NULL: the row is damaged. */
 struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, bool live, bool frozen);
 struct sandbox *sandbox_ref(struct sandbox *sb);
 void sandbox_unref(struct sandbox *sb); /* NULL is fine */
 
-/* so many of its processes were killed at its memory limit, since its start */
+/* Reports the number of its processes killed at its memory limit since its start. */
 void sandbox_oom(struct sandbox *sb, uint32_t kills);
 /* Both end in RUNNING, or in ENDING or DEAD with `fail` set. */
-void sandbox_start_warm(struct sandbox *sb); /* only its settings; if that fails, another is started */
+void sandbox_start_warm(struct sandbox *sb); /* only sends the settings; if that fails, starts another sandbox */
 void sandbox_start_cold(struct sandbox *sb);
 void sandbox_started(struct sandbox *sb);      /* for start.c */
-void sandbox_start_afresh(struct sandbox *sb); /* ... what the pool gave was of no use */
+void sandbox_start_afresh(struct sandbox *sb); /* discards the member from the warm pool and starts cold */
 void sandbox_make_id(const struct front *f, char id[ID_SIZE]);
 /* RUNNING only; ends in PAUSED, or in RUNNING with `fail` set */
 void sandbox_pause(struct sandbox *sb, bool memory);
 /* PAUSED only; ends in RUNNING, or in PAUSED with `fail` set */
 void sandbox_resume(struct sandbox *sb, uint32_t timeout_s, bool memory);
-void sandbox_run_on(struct sandbox *sb); /* PAUSING, by a front that is no more and has promised nothing */
-/* 'atoll backup' asks by this file in the front's directory for memory that is not on disk yet to be written at once,
- * and reads there how far that is. Look, then the ticks of all, then done. */
+void sandbox_run_on(struct sandbox *sb); /* thaws a PAUSING sandbox whose pause an earlier front did not finish */
+/* 'atoll backup' uses this file in the front's directory to request that all memory that is only in RAM is written
+ * to disk at once, and reads the progress from it. Each second: sandbox_hurry_look(), then sandbox_pause_tick()
+ * for all, then sandbox_hurry_done(). */
 #define SANDBOX_HURRY "write-memory"
 int sandbox_hurry_open(struct front *f, struct err *e);
 void sandbox_hurry_look(struct front *f);
 void sandbox_hurry_done(struct front *f);
-/* The server stops, and sandboxes end with it: begins to write what is in memory only. True: nothing is left to wait
- * for. */
+/* The server stops, and its sandboxes are killed: begins to write memory that is only in RAM. Returns true when
+ * nothing is left to wait for. */
 bool sandbox_write_memory(struct front *f);
-void sandbox_pause_tick(struct sandbox *sb); /* once a second: keeps the memory of a paused one on disk, too */
-/* the warden has it no more: it has ended, lives on in what is saved of it, or is started afresh */
+/* once a second: writes the checkpoint of a paused sandbox when it is due */
+void sandbox_pause_tick(struct sandbox *sb);
+/* The warden reports the exit of the box. The sandbox ends, stays paused with its saved state, or is started
+ * again. */
 void sandbox_box_exited(struct sandbox *sb, enum end_reason why, const char *reason);
-bool sandbox_live(const struct sandbox *sb); /* the warden has it, and counts what it uses */
-/* for a snapshot or a fork; it may run again while its memory is still being written */
+bool sandbox_live(const struct sandbox *sb); /* whether the warden has it and counts its use */
+/* True during sandbox_save(); the sandbox may run again while its memory is still being written. */
 bool sandbox_being_saved(const struct sandbox *sb);
 void sandbox_delete_saved(struct sandbox *sb);
-uint64_t sandbox_memory(const struct sandbox *sb); /* bytes that it uses, as last seen */
-/* the largest paused one that is on disk, too, leaves the memory; one at a time */
+uint64_t sandbox_memory(const struct sandbox *sb); /* bytes of memory in its last sample */
+/* Removes the largest paused sandbox that has a checkpoint from memory; one at a time. */
 void sandbox_reclaim_memory(struct front *f);
 void sandbox_kill(struct sandbox *sb, enum end_reason why,
-    const char *reason); /* gone from the table on return; DEAD when the warden agreed */
-void sandbox_exited(struct sandbox *sb, enum end_reason why, const char *reason); /* it ended by itself */
+    const char *reason); /* it has left the table on return; DEAD once the warden has confirmed */
+void sandbox_exited(struct sandbox *sb, enum end_reason why, const char *reason); /* it has ended by itself */
 void sandbox_expired(struct expiry_entry *en);
-void sandbox_forget(struct sandbox *sb); /* the front ends, the sandbox does not */
+void sandbox_forget(struct sandbox *sb); /* frees it because the front ends; the sandbox keeps running */
 
-uint64_t sandbox_latest_end(const struct sandbox *sb, uint64_t end_ms); /* that, or when its longest life is over */
+/* end_ms, or the end of its maximum lifetime if that is earlier */
+uint64_t sandbox_latest_end(const struct sandbox *sb, uint64_t end_ms);
 void sandbox_set_timeout(struct sandbox *sb, uint32_t timeout_s, bool extend_only); /* RUNNING only */
 void sandbox_wait(struct sandbox *sb, struct sandbox_waiter *w);
 void sandbox_attach(struct sandbox *sb, struct sandbox_link *l);
-void sandbox_detach(struct sandbox_link *l); /* fine when not hooked */
+void sandbox_detach(struct sandbox_link *l); /* does nothing if l is not attached */
 
-/* Idle connections into it; how many there are in all is bounded. */
+/* Idle connections to its init. Their total number is limited. */
 int sandbox_idle_take(struct sandbox *sb);         /* -1: none */
 void sandbox_idle_put(struct sandbox *sb, int fd); /* owns fd */
-void sandbox_idle_tick(struct sandbox *sb);        /* closes the old ones */
+void sandbox_idle_tick(struct sandbox *sb);        /* closes those idle for too long */
 
 void sandbox_by(struct sandbox *sb,
-    const char *request); /* what is done to it next is because of that request; "": of none */
-/* Somebody uses it, from begin to end. */
+    const char *request); /* correlation id of the request that causes the next changes; "": none */
+/* Marks a use of the sandbox, from begin to end. */
 void sandbox_use_begin(struct sandbox *sb);
 void sandbox_use_end(struct sandbox *sb);
-uint64_t sandbox_active_ms(const struct sandbox *sb); /* when it was used last: now, while it is */
+uint64_t sandbox_active_ms(const struct sandbox *sb); /* time of last use; now, while it is in use */
 
-/* A line in its journal: fmt has "name=value" pairs separated by blanks, without blanks in the values. */
+/* Adds a line to its log. fmt has "name=value" pairs separated by blanks, without blanks in the values. */
 void sandbox_note(struct sandbox *sb, enum log_level level, enum journal_kind kind, const char *message,
     const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
-/* The same; a time that lies in the past is kept, but never before that of the entry before. */
+/* Like sandbox_note(). A time in the past is used as it is, but never one before that of the previous entry. */
 void sandbox_note_entry(struct sandbox *sb, struct journal_entry *en);
 
 enum memory_place sandbox_memory_place(const struct sandbox *sb);
-const char *sandbox_memory_name(const struct sandbox *sb); /* of a paused one: its place, for clients */
+const char *sandbox_memory_name(const struct sandbox *sb); /* where the memory of a paused sandbox is, for clients */
 bool sandbox_may_follow(enum sandbox_state from, enum memory_place at, enum sandbox_state to);
-/* STARTING, out of the warm pool, and not settled yet */
+/* STARTING, from the warm pool, and not settled yet. */
 bool sandbox_is_warm(const struct sandbox *sb);
-const char *sandbox_state_name(const struct sandbox *sb); /* "running" or "paused", as clients know it */
+const char *sandbox_state_name(const struct sandbox *sb); /* "running" or "paused", as clients see it */
 static inline bool sandbox_gone(const struct sandbox *sb)
 {
 	return sb->state == SANDBOX_ENDING || sb->state == SANDBOX_DEAD;

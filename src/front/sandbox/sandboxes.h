@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/sandboxes: all sandboxes there are, and what they are made from: templates, snapshots, volumes. */
+/* front/sandbox/sandboxes: all sandboxes, and what they are created from: templates, snapshots, volumes. */
 #pragma once
 
 #include <stdbool.h>
@@ -31,25 +31,25 @@ struct sandboxes {
 	struct accounts *account;
 	struct records *record;
 	struct sandbox_table *table;
-	struct warm_pool *warm_pool; /* NULL: without */
+	struct warm_pool *warm_pool; /* NULL: disabled */
 	struct memory memory;
 	struct expiry *expiry;
 	struct rules_link *rules;
-	struct watch_list watches; /* listening to init, used last first */
+	struct watch_list watches; /* most recently used first */
 	uint32_t n_watches;
 	struct templates templates;
 	struct snapshot_list snapshots;
 	struct volume_list volumes;
-	struct departed_list departed; /* sandboxes whose last count is still to come */
+	struct departed_list departed; /* sandboxes that have left the table and whose final use is not reported yet */
 	uint32_t n_departed;
 	struct row_ends *row_ends; /* see front/sandbox/row.h */
-	char host[BOOT_ID_SIZE];   /* the start of it that the rows are of, if that is not written yet; else "" */
+	char host[BOOT_ID_SIZE];   /* boot id of the host, until it is written to the store; then "" */
 	uint32_t max_sandboxes;
-	uint32_t volume_calls; /* under way, or being connected */
-	uint32_t starts;       /* under way that somebody waits for */
-	uint32_t checkpoints;  /* under way */
+	uint32_t volume_calls; /* requests for files of volumes, in progress or connecting */
+	uint32_t starts;       /* starts in progress that a client waits for */
+	uint32_t checkpoints;  /* checkpoints in progress */
 	int hurry_fd;          /* see sandbox_hurry_open() */
-	bool hurries;          /* what is paused is to be written to disk now: see sandbox_hurry_look() */
-	bool writes_first;     /* the server stops, and sandboxes are killed once we have exited: likewise */
+	bool hurries;          /* paused sandboxes are to be written to disk now: see sandbox_hurry_look() */
+	bool writes_first;     /* the server stops, and sandboxes are killed once the front has exited: as above */
 	bool can_checkpoint;   /* the memory of a sandbox can be saved to disk */
 };

@@ -19,19 +19,19 @@ struct save {
 	struct sandbox *sb;
 	enum save_memory memory;
 	bool brief;
-	/* it could not be stopped where it was: it runs for a moment, and is frozen once more */
+	/* the checkpoint failed with EAGAIN: thaw, and begin once more */
 	bool again;
-	bool tried;    /* ... which was done */
-	bool released; /* it runs again; what is saved is still being written */
+	bool tried;    /* the second attempt was made */
+	bool released; /* the sandbox runs again while its memory is still being written */
 	struct save_result re;
 	save_fn *fn;
 	void *user;
 };
 
-/* exited: what follows is up to sandbox_box_exited(). */
+/* exited: sandbox_box_exited() takes care of the sandbox. */
 static void finish(struct save *s, bool exited)
 {
-	if (s->re.e.no && s->re.name[0]) /* in part, perhaps */
+	if (s->re.e.no && s->re.name[0]) /* may be incomplete */
 		saved_delete(&s->sb->front->link, s->re.name);
 	if (!exited)
 		sandbox_save_over(s->sb);
@@ -40,7 +40,7 @@ static void finish(struct save *s, bool exited)
 	free(s);
 }
 
-/* It has exited, or was killed; s is gone then. */
+/* Returns true and frees s if the sandbox has exited or was killed. */
 static bool is_over(struct save *s, const struct box_result *re)
 {
 	if (!re->exited && (s->sb->state == SANDBOX_SAVING || s->released))
@@ -108,7 +108,7 @@ static void on_checkpointed(void *user, const struct box_result *re)
 	if (re->no == EAGAIN && !s->tried && (!s->released || s->sb->state == SANDBOX_RUNNING)) {
 		log_info("could not freeze a sandbox, retrying once", "id=%s err=%s", s->sb->id, re->text);
 		s->again = s->tried = true;
-	} else if (re->no) { /* whoever asked for it must not take a disk for it */
+	} else if (re->no) { /* the caller asked for memory: a disk alone is no substitute */
 		(void)err_set(&s->re.e, re->no, "%s", re->text);
 	} else {
 		s->re.what |= SAVED_MEMORY;
@@ -161,7 +161,7 @@ static void on_frozen(void *user, const struct box_result *re)
 	box_snapshot(&s->sb->box, s->re.name, s->sb->request, on_snapshotted, s);
 }
 
-/* Whether init has closed its connections or not. */
+/* Freezes whether or not init has closed its connections. */
 static void on_quiet(void *user, const struct box_result *re)
 {
 	struct save *s = user;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/save: saves the state of a running sandbox, to start others from; it goes on afterwards. Snapshots and
- * forks are made of that.
+/* front/sandbox/save: saves the state of a running sandbox, so that others can be started from it; the sandbox
+ * continues afterwards. Snapshots and forks use it.
  *
- * It stands still meanwhile, for as long as its memory takes to be read, and what is connected to it is cut off:
- * connections to the outside cannot be saved. Requests that come wait. */
+ * The sandbox is frozen while its memory is read, and its connections are closed, because connections to the
+ * outside cannot be saved. Requests that arrive meanwhile wait. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,18 +16,19 @@ struct sandbox;
 
 struct save_result {
 	struct err e;       /* e.no != 0: nothing is saved */
-	char name[ID_SIZE]; /* for the warden; now the receiver's to forget */
+	char name[ID_SIZE]; /* name for the warden; the receiver has to delete it with saved_delete() */
 	uint32_t what;      /* SAVED_* */
 };
 
 enum save_memory {
-	SAVE_DISK,               /* others boot from it */
-	SAVE_MEMORY_IF_POSSIBLE, /* left out on a server that cannot save any */
+	SAVE_DISK,               /* without memory: others boot from the disk */
+	SAVE_MEMORY_IF_POSSIBLE, /* without memory if the server cannot write checkpoints */
 	SAVE_MEMORY,
 };
 
 typedef void save_fn(void *user, const struct save_result *re);
 
-/* RUNNING and not sandbox_being_saved() only; SAVING until its memory has been read. fn is called when all is saved,
- * never from inside. brief: it will be deleted soon and need not outlive the host. */
+/* The sandbox must be RUNNING and not sandbox_being_saved(). It is SAVING until its memory has been read. fn is
+ * called when everything is written, never from inside. brief: the result will be deleted soon and need not
+ * survive a crash of the host. */
 void sandbox_save(struct sandbox *sb, enum save_memory memory, bool brief, save_fn *fn, void *user);

@@ -21,7 +21,7 @@
 
 #define DEFAULT_TAG "default"
 
-/* Copied in lower case; only [a-z0-9_-] and more. */
+/* Copies s in lower case. Allows only [a-z0-9_-] and the characters in more. */
 static int take_part(struct str s, const char *more, char *ret, size_t size)
 {
 	s = str_trim(s);
@@ -56,7 +56,7 @@ int snapshot_ref_parse(struct str text, struct snapshot_ref *ret, struct err *e)
 	return 0;
 }
 
-/* Made of the name that it is saved under, which is its own. */
+/* Derived from the name of the saved state, which is unique. */
 void snapshot_build_id(const struct snapshot *sn, char ret[TPL_BUILD_SIZE])
 {
 	uint8_t hash[SHA256_SIZE];
@@ -94,7 +94,7 @@ struct snapshot *snapshot_find(const struct front *f, const char *team, const st
 	struct snapshot_ref exact = *ref;
 	struct snapshot *sn;
 
-	exact.has_tag = true; /* none given means the default one */
+	exact.has_tag = true; /* no tag means "default" */
 	LIST_FOREACH(sn, &f->sandbox.snapshots, link)
 	{
 		if (strcmp(sn->team, team) == 0 && snapshot_matches(f, sn, &exact))

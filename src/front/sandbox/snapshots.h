@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/snapshots: what was saved of sandboxes to start others from, under names that clients use like those of
- * templates.
+/* front/sandbox/snapshots: saved states of sandboxes that others can be started from, under names that clients use
+ * like those of templates.
  *
- * A snapshot is a template of its own (an id, perhaps an alias) with a tag; making another of the same name and tag
- * takes the place of the first. All of them are in memory, and in the store before anybody is told. */
+ * A snapshot is a template with an id, a tag and perhaps an alias. A new snapshot with the same name and tag
+ * replaces the old one. All snapshots are in memory; a new one is in the store before the client gets its answer. */
 #pragma once
 
 #include <stdbool.h>
@@ -28,12 +28,12 @@ struct snapshot {
 	char alias[TEMPLATE_NAME_SIZE]; /* "": none */
 	char tag[SNAPSHOT_TAG_SIZE];
 	char team[TEAM_ID_SIZE];
-	char source[ID_SIZE]; /* the sandbox */
-	char saved[ID_SIZE];  /* name, for the warden */
+	char source[ID_SIZE]; /* id of the sandbox that it was made from */
+	char saved[ID_SIZE];  /* name of the saved state, for the warden */
 	uint32_t what;        /* SAVED_* of front/sandbox/sandbox.h */
 	struct template base;
 	struct msg_limits limits;
-	char *volumes; /* that its source had mounted: JSON as in struct spec, or NULL; owned */
+	char *volumes; /* volumes that the source had mounted: JSON as in struct spec, or NULL; owned */
 	uint64_t created_ms;
 };
 
@@ -46,27 +46,28 @@ struct snapshot_ref {                       /* "[namespace/]name[:tag]", in lowe
 	bool has_tag;
 };
 
-int snapshot_ref_parse(struct str text, struct snapshot_ref *ret, struct err *e); /* -EINVAL, for the client */
+/* -EINVAL, with a message for the client */
+int snapshot_ref_parse(struct str text, struct snapshot_ref *ret, struct err *e);
 
-/* What a team's own names begin with. */
-/* each version of one is a build to its clients */
+/* snapshot_namespace(): the prefix of a team's own names. */
+/* Each version of a snapshot appears to clients as a build. */
 void snapshot_build_id(const struct snapshot *sn, char ret[TPL_BUILD_SIZE]);
 void snapshot_namespace(const struct front *f, const char *team, char ret[TEMPLATE_NAME_SIZE]);
 
-/* The team's own of that name; NULL: there is none. */
+/* The team's own snapshot of that name, or NULL. */
 struct snapshot *snapshot_find(const struct front *f, const char *team, const struct snapshot_ref *ref);
-/* a ref without a tag: any */
+/* A ref without a tag matches any tag. */
 bool snapshot_matches(const struct front *f, const struct snapshot *sn, const struct snapshot_ref *ref);
 
 void snapshot_names(const struct front *f, const struct snapshot *sn, char id[SNAPSHOT_NAME_SIZE],
     char name[SNAPSHOT_NAME_SIZE]);
 
-/* Gives it its template id: a new one, or that of the team's other tags of the same name. */
+/* Sets its template id: a new one, or that of the team's other snapshots with the same name. */
 void snapshot_place(const struct front *f, struct snapshot *sn);
 
-/* Takes sn over, also on failure. What had its name is forgotten. */
+/* Takes ownership of sn, also on failure. Replaces the snapshot that had its name and tag. */
 int snapshot_add(struct front *f, struct snapshot *sn, struct err *e);
-int snapshot_remove(struct front *f, struct snapshot *sn, struct err *e); /* with what is saved */
+int snapshot_remove(struct front *f, struct snapshot *sn, struct err *e); /* deletes its saved state as well */
 
 int snapshots_load(struct front *f, bool (*is_saved)(void *user, const char *name, bool *ret_memory), void *user,
     struct err *e);

@@ -46,7 +46,7 @@ static int flag(const json_t *o, const char *field, uint32_t bit, uint32_t *flag
 	return 0;
 }
 
-/* A map of strings of bounded size. The object belongs to the request: it is kept by reference. */
+/* Checks a map of strings of limited size. The object belongs to the request; *ret is a new reference to it. */
 static int string_map(const json_t *o, const char *field, size_t bytes_max, json_t **ret, struct err *e)
 {
 	json_t *map = NULL, *v;
@@ -81,7 +81,7 @@ static int check_env_names(const json_t *env, struct err *e)
 	return 0;
 }
 
-/* Of the caller's own snapshots. */
+/* Looks for one of the caller's own snapshots. */
 static bool take_snapshot(const struct front *f, const char *team, const char *text, struct spec *sp)
 {
 	struct snapshot_ref ref;
@@ -180,7 +180,7 @@ static int parse_internet(const json_t *body, struct spec *sp, struct err *e)
 	return 0;
 }
 
-/* Better refused than silently left out: a program that counts on its tokens would find out much later. */
+/* Unsupported fields are refused, not ignored: otherwise a program that relies on them would find out much later. */
 static int refuse_unsupported(const json_t *body, struct err *e)
 {
 	json_t *iam = NULL, *mcp = NULL, *tokens = NULL;
@@ -202,7 +202,7 @@ void spec_limits_range(const struct front *f, const char *team, const char *key,
 	quota_narrow(&f->account, team, key, ret);
 }
 
-/* The field `limits`, which E2B does not have: there they are those of the template. */
+/* Parses the field `limits`. E2B does not have it: its limits come from the template. */
 int spec_limits(const struct front *f, const char *team, const char *key, const json_t *body, struct spec *sp,
     struct err *e)
 {
@@ -212,7 +212,7 @@ int spec_limits(const struct front *f, const char *team, const char *key, const 
 
 	spec_limits_range(f, team, key, &sp->tpl, &range);
 	sp->limits = range.defaults;
-	if (sp->from[0]) { /* a snapshot has those of the sandbox that it was made of */
+	if (sp->from[0]) { /* a snapshot has the limits of its source */
 		sp->limits.mem_bytes = kept.mem_bytes;
 		sp->limits.disk_bytes = kept.disk_bytes;
 		sp->limits.cpu_permille = kept.cpu_permille;
@@ -258,7 +258,7 @@ int spec_copy(const struct spec *sp, bool secrets, struct spec *ret, struct err 
 		(void)err_set(e, ENOMEM, "out of memory");
 	else if (!sp->network || spec_network(network, ret, e) == 0)
 		return 0;
-	spec_done(ret); /* it was good once; but a copy without it may reach more than the first */
+	spec_done(ret); /* it was valid before; a copy without it might reach more than the original */
 	return -e->no;
 }
 

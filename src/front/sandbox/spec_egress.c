@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/spec_egress: allowOut and denyOut of the field 'network', turned into what the warden enforces.
+/* front/sandbox/spec_egress: converts allowOut and denyOut of the field 'network' into the policy that the warden
+ * enforces.
  *
- * An entry is an address, a CIDR range or, to be allowed, a domain name; ":PORT" or ":PORT-PORT" behind it makes it
- * count for these ports only. What is allowed beats what is denied. Addresses of IPv6 are taken and have no effect:
- * sandboxes have none. */
+ * An entry is an address, a CIDR range or, in allowOut, a domain name. A suffix ":PORT" or ":PORT-PORT" restricts
+ * it to these ports. Allowed entries take precedence over denied ones. IPv6 addresses are accepted and have no
+ * effect, because sandboxes have no IPv6. */
 #include "front/sandbox/spec_egress.h"
 
 #include <string.h>
@@ -31,7 +32,7 @@ struct lists {
 	bool deny_all, allow_all;
 };
 
-/* Of a name without ports: where a name can be seen in what is sent, as a rule. */
+/* Ports of a name without ports: the protocols there usually show the host name. */
 static const uint16_t name_ports[] = { 80, 443 };
 
 static int entry_name(struct str text, char out[POLICY_NAME_SIZE])
@@ -57,7 +58,7 @@ static int entry_parse(struct str text, struct entry *ret)
 		return -EINVAL;
 	if (inet_parse(host, &ret->net) == 0) {
 		ret->kind = ENTRY_NET;
-		return ret->net.ip == 0 && ret->net.len > 0 ? -EINVAL : 0; /* 0.0.0.0 is nobody */
+		return ret->net.ip == 0 && ret->net.len > 0 ? -EINVAL : 0; /* 0.0.0.0 is no valid destination */
 	}
 	ret->kind = ENTRY_NAME;
 	return entry_name(host, ret->name);
@@ -127,8 +128,8 @@ static int parse_list(const json_t *network, const char *field, bool allow, stru
 	return 0;
 }
 
-/* dnsServers: where a sandbox that is held to names may send anything, to ask for names by itself. Without names it
- * says nothing. */
+/* dnsServers: resolvers that a sandbox restricted to names may send anything to, for its own lookups. It has no
+ * effect without names. */
 static int parse_dns(const json_t *network, struct lists *l, struct err *e)
 {
 	const json_t *list = json_object_get(network, "dnsServers"), *v;
@@ -153,7 +154,7 @@ static int parse_dns(const json_t *network, struct lists *l, struct err *e)
 	return 0;
 }
 
-/* Drops what is said already by the rest. */
+/* Removes redundant entries. */
 static void simplify(struct lists *l)
 {
 	struct policy *p = l->p;
@@ -204,7 +205,7 @@ int spec_egress(const json_t *network, bool no_internet, struct policy **ret, bo
 		policy_free(l.p);
 		return -e->no;
 	}
-	/* With nothing allowed there is nothing to put anything into, either. */
+	/* If nothing is allowed, there are no requests to rewrite either. */
 	*ret_silent = l.deny_all && l.p->n_nets == 0 && !policy_has_names(l.p, POLICY_ALLOW);
 	if (!*ret_silent && (l.p->n_nets > 0 || l.p->n_names > 0 || (l.p->flags & POLICY_SOCKS))) {
 		*ret = l.p;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/spec_egress: what a sandbox may reach, read from its field 'network'. */
+/* front/sandbox/spec_egress: what a sandbox may reach, parsed from the field 'network'. */
 #pragma once
 
 #include <jansson.h>
@@ -9,7 +9,7 @@
 
 struct policy;
 
-/* network: checked to be an object, or NULL. no_internet: allow_internet_access is false, which is a denyOut of all.
- * *ret_silent: it reaches nothing at all; *ret: what it reaches else, NULL: everything. -EINVAL with a text that
- * names the field. */
+/* network: an object, or NULL. no_internet: allow_internet_access is false, which equals a denyOut of everything.
+ * *ret_silent: the sandbox may reach nothing. *ret: otherwise what it may reach, NULL: everything. Returns -EINVAL
+ * with a message that names the field. */
 int spec_egress(const json_t *network, bool no_internet, struct policy **ret, bool *ret_silent, struct err *e);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* front/sandbox/spec_network: the field 'network' of a new sandbox.
  *
- * A policy that cannot be enforced is refused: a sandbox that looks fenced in and is not would be worse
- * than none. */
+ * A policy that cannot be enforced is refused: a sandbox that only seems to be restricted is worse than none. */
 #include <string.h>
 
 #include "base/fd.h"
@@ -54,7 +53,7 @@ bool spec_is_https(const struct spec *sp, uint16_t port)
 	return false;
 }
 
-/* A host name with or without ":8080" or ":${PORT}"; the port may stand in the name, too. */
+/* A host name, optionally with ":8080" or ":${PORT}"; ${PORT} may also be part of the name. */
 static bool is_host(const char *z)
 {
 	const char *const place = "${PORT}";
@@ -115,6 +114,6 @@ int spec_network(json_t *network, struct spec *sp, struct err *e)
 	if (!open_ports)
 		sp->flags |= SPEC_PRIVATE_TRAFFIC;
 	sp->network = json_incref(network);
-	sp->mask_host = mask; /* lives in the object just kept */
+	sp->mask_host = mask; /* points into the object referenced above */
 	return 0;
 }

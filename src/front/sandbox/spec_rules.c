@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/spec_rules: bounds are those of the reference. */
+/* front/sandbox/spec_rules: the size limits are those of E2B. */
 #include "front/sandbox/spec_rules.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "ipc/policy.h"
 #include "ipc/rules.h"
 
-#define VALUE_MAX 2048 /* as given; secrets make it longer */
+#define VALUE_MAX 2048 /* as given; expanded secrets may make it longer */
 #define CREDENTIAL_MAX 255
 
 /* "Example.com." -> "example.com"; a name, or *.name. */
@@ -30,7 +30,7 @@ static int clean_domain(const char *text, char ret[POLICY_NAME_SIZE])
 	return policy_name_ok(str_of(ret)) && strcmp(ret, "*") != 0 ? 0 : -EINVAL;
 }
 
-/* The headers of one rule, NULL: none. */
+/* Checks the headers of one rule; *ret is NULL if there are none. */
 static int headers_of(const json_t *list, const char *domain, json_t **ret, struct err *e)
 {
 	json_t *rule = json_array_get(list, 0), *transform = json_object_get(rule, "transform"),
@@ -90,7 +90,7 @@ static int check_headers(const char *domain, json_t *headers, struct err *e)
 	return 0;
 }
 
-/* By the same words, not by a wildcard. */
+/* Compares literally, without wildcards. */
 static bool has_rule(const struct policy *p, const char *domain)
 {
 	for (uint32_t i = 0; i < p->n_names; i++) {
@@ -237,7 +237,7 @@ static bool is_proxy_field(const char *key)
 	return false;
 }
 
-/* *ret is empty without one. Its certificates are the caller's, also on failure. */
+/* *ret is empty if there is no proxy. The caller frees its certificates, also on failure. */
 static int read_proxy(const json_t *network, struct rules_socks *ret, struct err *e)
 {
 	const json_t *proxy = json_object_get(network, "egressProxy");
@@ -277,7 +277,7 @@ int spec_rules(const json_t *network, struct policy *p, struct err *e)
 	return no;
 }
 
-/* --- with the secrets in ------------------------------------------------------------------------------------- */
+/* --- with the values of secrets ------------------------------------------------------------------------------ */
 
 static int fill_header(const struct links *l, const char *team, struct rule *r, const char *name, const json_t *value,
     struct err *e)
@@ -328,7 +328,7 @@ int spec_rules_fill(const struct links *l, const char *team, const json_t *netwo
 	json_object_foreach(rules, key, list)
 	{
 		if (no < 0 || headers_of(list, key, &headers, e) < 0)
-			continue; /* without headers it still stands before a wildcard */
+			continue; /* without headers it still takes precedence over a wildcard */
 		struct rule *r = &all->v[all->n++];
 
 		(void)clean_domain(key, r->domain);
@@ -350,9 +350,9 @@ int spec_rules_fill(const struct links *l, const char *team, const json_t *netwo
 	return 0;
 }
 
-/* --- shown and kept ------------------------------------------------------------------------------------------ */
+/* --- for display and for copies ------------------------------------------------------------------------------ */
 
-/* In a copy, whose values are still those of another. */
+/* Removes a field of egressProxy; the values of copy are still shared with the original. */
 static void drop_of_proxy(json_t *copy, const char *field)
 {
 	json_t *proxy = json_object_get(copy, "egressProxy");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/spec_volumes: which volumes a sandbox has, and where. */
+/* front/sandbox/spec_volumes: which volumes a sandbox mounts, and where. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ static int by_length(const void *a, const void *b)
 	return n != m ? (n < m ? -1 : 1) : strcmp(x, y);
 }
 
-/* What lies above is mounted first. */
+/* Parent directories are mounted first. */
 static json_t *sorted(json_t *all)
 {
 	size_t n = json_array_size(all);
@@ -72,7 +72,7 @@ static int parse_one(const struct front *f, const char *team, const json_t *item
 	return 0;
 }
 
-/* A memory goes on with the mounts that it had. */
+/* Restored memory continues with the mounts that it had. */
 static int check_kept(const struct spec *sp, const json_t *given, struct err *e)
 {
 	if (sp->from[0] && sp->from_what & 2u /* SAVED_MEMORY */ && !json_equal(sp->volumes, given))
@@ -82,7 +82,7 @@ static int check_kept(const struct spec *sp, const json_t *given, struct err *e)
 	return 0;
 }
 
-/* What a snapshot brings may have been deleted since. */
+/* A volume of a snapshot may have been deleted since. */
 static int check_there(const struct front *f, const struct spec *sp, struct err *e)
 {
 	json_t *item;

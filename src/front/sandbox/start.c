@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/start: from STARTING to RUNNING: the warden starts the box, init takes its settings. A warm
- * one, from the pool, is started already and only settled; if that fails, another is started cold. */
+/* front/sandbox/start: from STARTING to RUNNING: the warden starts the box, init takes its settings. A sandbox
+ * from the warm pool is already started and only settled; if that fails, another one is started cold. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,8 +13,8 @@
 #include "front/sandbox/warm_pool.h"
 #include "front/util/mem.h"
 
-#define WARM_WAIT_MS 3000    /* there is another way */
-#define START_WAIT_MAX_S 50u /* clients wait a minute for an answer */
+#define WARM_WAIT_MS 3000    /* short, because a cold start is the alternative */
+#define START_WAIT_MAX_S 50u /* clients wait one minute for an answer */
 
 uint32_t sandbox_start_wait_s(const struct front *f)
 {
@@ -43,7 +43,7 @@ void sandbox_box_start(struct sandbox *sb, uint32_t flags, const char from[ID_SI
 	box_start(&sb->box, &s, sb->request, fn, user);
 }
 
-/* What is to be settled once the rules of its network hold. */
+/* A settle that waits until atoll-egress has the network rules. */
 struct ruling {
 	struct sandbox *sb;
 	uint64_t wait_ms;
@@ -52,7 +52,7 @@ struct ruling {
 	void *user;
 };
 
-/* ca: an authority that it is to trust; NULL: none */
+/* ca: an authority that the sandbox has to trust; NULL: none */
 static void settle(const struct ruling *r, const char *ca)
 {
 	struct sandbox *sb = r->sb;
@@ -69,8 +69,8 @@ static void settle(const struct ruling *r, const char *ca)
 	box_settle(&sb->box, &s, sb->request, r->fn, r->user);
 }
 
-/* What goes into its requests is known, and who signs for the hosts that they go to. It may have exited meanwhile, or
- * be on its way in another life. */
+/* atoll-egress has the rules; pem is the authority that signs for the hosts that they match. Meanwhile the sandbox
+ * may have exited or have been started again. */
 static void on_ruled(void *user, int no, const char *pem)
 {
 	struct ruling r = *(struct ruling *)user;
@@ -108,14 +108,14 @@ void sandbox_settle(struct sandbox *sb, uint64_t wait_ms, uint32_t start_wait_s,
 
 /* --- the start ----------------------------------------------------------------------------------------------- */
 
-/* Takes over a reference. */
+/* Drops the caller's reference. */
 static void start_over(struct sandbox *sb)
 {
 	sb->front->sandbox.starts--;
 	sandbox_unref(sb);
 }
 
-/* The warden has it, but it is of no use. */
+/* The box was started, but could not be settled. */
 static void start_failed(struct sandbox *sb, const struct box_result *re)
 {
 	if (sandbox_is_warm(sb)) {
@@ -149,8 +149,8 @@ static void on_settled(void *user, const struct box_result *re)
 	start_over(sb);
 }
 
-/* What the host lacks is nobody's request: no 404 because a file of ours is gone. EINVAL is: a volume's place, for
- * one. */
+/* Errors of the host are not the client's fault: a missing file of the server must not become a 404. EINVAL is the
+ * client's, for example an invalid mount path. */
 static int fault_of(int no)
 {
 	return no == ENOENT || no == EPERM || no == EEXIST ? EIO : no;

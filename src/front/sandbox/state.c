@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/state: what state of a sandbox may follow which, and all that happens when it changes. */
+/* front/sandbox/state: which state may follow which, and what happens at each change. */
 #include <assert.h>
 
 #include "base/clock.h"
@@ -21,8 +21,8 @@
 
 static const struct {
 	const char *name;
-	unsigned follow;                   /* wherever its memory is */
-	unsigned follow_at[MEMORY_PLACES]; /* ... and if it is there */
+	unsigned follow;                   /* allowed next states, wherever the memory is */
+	unsigned follow_at[MEMORY_PLACES]; /* additional ones if the memory is there */
 } states[SANDBOX_STATES] = {
 	[SANDBOX_STARTING] = { "starting", OVER, { [MEMORY_RAM] = BIT(SANDBOX_RUNNING) } },
 	[SANDBOX_RUNNING] = { "running", OVER, { [MEMORY_RAM] = BIT(SANDBOX_PAUSING) | BIT(SANDBOX_SAVING) } },
@@ -45,11 +45,11 @@ const char *sandbox_state_name(const struct sandbox *sb)
 	return BIT(sb->state) & (BIT(SANDBOX_PAUSING) | BIT(SANDBOX_PAUSED)) ? "paused" : "running";
 }
 
-/* --- where its memory is, and what else follows from its box ------------------------------------------------- */
+/* --- where the memory is, and what else follows from the box -------------------------------------------------- */
 
 enum memory_place sandbox_memory_place(const struct sandbox *sb)
 {
-	/* one that is being killed has none that could be used again */
+	/* the memory of a box that is being killed cannot be used again */
 	const unsigned holds_memory = BIT(BOX_READY) | BIT(BOX_QUIETING) | BIT(BOX_FREEZING) | BIT(BOX_FROZEN) |
 	    BIT(BOX_SNAPSHOTTING) | BIT(BOX_CHECKPOINTING) | BIT(BOX_RELEASED) | BIT(BOX_THAWING);
 	bool ram = holds_memory & BIT(sb->box.state), disk = sb->saved.what & SAVED_MEMORY;
@@ -87,14 +87,14 @@ bool sandbox_is_warm(const struct sandbox *sb)
 	return sb->state == SANDBOX_STARTING && sb->row == ROW_COPY_NONE;
 }
 
-/* --- who waits, and who is connected ------------------------------------------------------------------------- */
+/* --- waiters and connections --------------------------------------------------------------------------------- */
 
 void sandbox_wait(struct sandbox *sb, struct sandbox_waiter *w)
 {
 	LIST_INSERT_HEAD(&sb->waiters, w, link);
 }
 
-/* Only those that waited before the change: a woken one may wait again for the next. */
+/* Wakes only those that waited before the change: a woken one may wait again. */
 static void wake_waiters(struct sandbox *sb)
 {
 	struct sandbox_waiters woken = LIST_HEAD_INITIALIZER(woken);
@@ -102,7 +102,7 @@ static void wake_waiters(struct sandbox *sb)
 
 	while ((w = LIST_FIRST(&sb->waiters))) {
 		LIST_REMOVE(w, link);
-		LIST_INSERT_HEAD(&woken, w, link); /* turns the order round: first come, first served */
+		LIST_INSERT_HEAD(&woken, w, link); /* reverses the order: first come, first served */
 	}
 	while ((w = LIST_FIRST(&woken))) {
 		LIST_REMOVE(w, link);
@@ -184,14 +184,14 @@ static void report_event(struct sandbox *sb, enum sandbox_state from, enum sandb
 		event_note(sb, EVENT_PAUSED, NULL);
 }
 
-/* Its id cannot be found any more. */
+/* Removes it from the table: its id cannot be found any more. */
 static void leave_table(struct sandbox *sb, enum sandbox_state from)
 {
-	if (from != SANDBOX_STARTING) /* of such a one no last count comes */
+	if (from != SANDBOX_STARTING) /* no final report follows for a start */
 		charge_leaves(sb);
 	sandbox_table_drop(sb->front->sandbox.table, sb);
 	sandbox_unref(sb);            /* the table's */
-	if (from == SANDBOX_STARTING) /* nobody knows its id */
+	if (from == SANDBOX_STARTING) /* no client knows its id yet */
 		logbook_drop(take_ptr(&sb->log));
 	else
 		logbook_end(take_ptr(&sb->log), clock_wall_ms());
@@ -204,7 +204,7 @@ void sandbox_set_state(struct sandbox *sb, enum sandbox_state to)
 	assert(sandbox_may_follow(from, sandbox_memory_place(sb), to));
 	log_info("sandbox state", "id=%s from=%s to=%s request=%s", sb->id, states[from].name, states[to].name,
 	    sb->request);
-	sandbox_ref(sb); /* the wake-ups below may drop the last one */
+	sandbox_ref(sb); /* the callbacks below may drop the last reference */
 	sb->state = to;
 	meter_change(sb, from, to);
 	report_audit(sb, from, to);

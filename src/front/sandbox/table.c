@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/table: a hash table with chains. */
+/* front/sandbox/table: a hash table with chaining. */
 #include "front/sandbox/table.h"
 
 #include <assert.h>
@@ -18,7 +18,7 @@ struct sandbox_table {
 
 static size_t bucket_of(struct str id)
 {
-	uint32_t h = 2166136261u; /* FNV-1a; our own random ids need nothing keyed */
+	uint32_t h = 2166136261u; /* FNV-1a; the ids are our own random ones, so no keyed hash is needed */
 
 	for (size_t i = 0; i < id.n; i++)
 		h = (h ^ (unsigned char)id.p[i]) * 16777619u;

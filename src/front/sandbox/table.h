@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/table: the living sandboxes by id. */
+/* front/sandbox/table: the sandboxes by id, until they are ENDING. */
 #pragma once
 
 #include <stddef.h>
@@ -11,10 +11,10 @@ struct sandbox_table;
 
 struct sandbox_table *sandbox_table_new(void);
 void sandbox_table_free(struct sandbox_table *t);                    /* must be empty */
-void sandbox_table_put(struct sandbox_table *t, struct sandbox *sb); /* ids are unique: the caller's care */
+void sandbox_table_put(struct sandbox_table *t, struct sandbox *sb); /* the caller makes sure that the id is unique */
 void sandbox_table_drop(struct sandbox_table *t, struct sandbox *sb);
 struct sandbox *sandbox_table_find(const struct sandbox_table *t, struct str id); /* borrowed, or NULL */
 size_t sandbox_table_count(const struct sandbox_table *t);
 
-/* Walks all; start with NULL. The one just returned may be dropped only after the next has been asked for. */
+/* Iterates over all; start with NULL. Get the next sandbox before dropping the current one. */
 struct sandbox *sandbox_table_next(const struct sandbox_table *t, const struct sandbox *sb);

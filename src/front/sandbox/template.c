@@ -10,12 +10,13 @@
 #include "front/util/token.h"
 #include "ipc/check.h"
 
-#define NAMESPACE "default" /* slug of the only team */
+#define NAMESPACE "default" /* the namespace of the only team */
 #define DEFAULT_TAG "default"
 
 #define DATA_WORK "code-interpreter-v1"
 
-/* Seen in programs of users; all of them expect Python and a shell. Those for data work stand for that template. */
+/* Names that client programs use; all expect Python and a shell. Those for data work stand for DATA_WORK if the
+ * server has it, the others for base. */
 static const struct {
 	const char *name;
 	bool data;
@@ -88,7 +89,7 @@ int templates_init(struct templates *t, const struct msg_template *have, size_t 
 	return 0;
 }
 
-/* Lower case without surrounding blanks, as names are compared. */
+/* Converts to lower case without surrounding blanks, the form in which names are compared. */
 static bool normalise(struct str ref, char *out, size_t size)
 {
 	if (!str_copy(out, size, str_trim(ref)))

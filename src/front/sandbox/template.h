@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/template: the names that sandboxes can be made from, and the images behind them. */
+/* front/sandbox/template: template names, and the images that they stand for. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,10 +16,10 @@
 
 struct template
 {
-	char id[TEMPLATE_ID_SIZE]; /* 20 of [a-z0-9], always the same for a name */
+	char id[TEMPLATE_ID_SIZE]; /* 20 of [a-z0-9], derived from the name */
 	char name[TEMPLATE_NAME_SIZE];
-	char key[TEMPLATE_KEY_SIZE]; /* image, for the warden */
-	char build[TPL_BUILD_SIZE];  /* which version: of the server's own ones the key in the form of a UUID */
+	char key[TEMPLATE_KEY_SIZE]; /* key of the image, for the warden */
+	char build[TPL_BUILD_SIZE];  /* version; of the server's own templates, the key in the form of a UUID */
 	uint64_t built_ms;
 };
 
@@ -28,11 +28,12 @@ struct templates {
 	size_t n;
 };
 
-/* What the warden has, plus the well-known names, which mean `base` unless it has them itself. */
+/* Fills t with the templates of the warden and with the well-known names, which stand for `base` unless the warden
+ * has templates with these names. */
 int templates_init(struct templates *t, const struct msg_template *have, size_t n, struct err *e);
 
-/* "[namespace/]name[:tag]" or an id. The err text is for the client: -ENOENT names what is missing. */
+/* Resolves "[namespace/]name[:tag]" or an id. The err text is for the client; -ENOENT names the missing template. */
 int templates_find(const struct templates *t, struct str ref, const struct template **ret, struct err *e);
 
 void template_build_of_key(const char *key, char ret[TPL_BUILD_SIZE]);
-bool template_ref_valid(struct str ref); /* has the form of one */
+bool template_ref_valid(struct str ref); /* whether ref has the form of a template reference */

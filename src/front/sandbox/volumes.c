@@ -20,7 +20,7 @@
 #include "store/volumes.h"
 
 #define AGAIN_MS 500
-#define IDLE_MS 10000 /* of a connection: its server is a process */
+#define IDLE_MS 10000 /* of an idle connection: each has a server process */
 
 bool volume_name_valid(struct str name)
 {
@@ -103,7 +103,7 @@ const struct sandbox *volume_user(const struct volume *v, size_t *ret_n)
 	return first;
 }
 
-/* --- end ---------------------------------------------------------------------------------------------------- */
+/* --- deletion ----------------------------------------------------------------------------------------------- */
 
 struct drop {
 	struct front *f;
@@ -118,7 +118,7 @@ static void on_dropped(void *user, const struct warden_reply *re)
 	struct drop *d = user;
 	struct err e = ERR_INIT;
 
-	/* EBUSY: a sandbox that had it is still going. */
+	/* EBUSY: a sandbox that had it mounted is still exiting. */
 	if (re->no == EAGAIN || re->no == EBUSY) {
 		if (!d->timer)
 			d->timer = timer_new(d->f->link.loop, ask_drop, d);
@@ -127,7 +127,7 @@ static void on_dropped(void *user, const struct warden_reply *re)
 			return;
 		}
 	}
-	if (re->no) /* its row stays, and the next front tries again */
+	if (re->no) /* the row stays, and the next front tries again */
 		log_warn("could not remove a volume", "volume=%s err=%s", d->id, re->text);
 	else if (volumes_drop(d->f->link.store, d->id, &e) < 0)
 		log_warn("could not delete the row of a volume: the next start retries", "volume=%s err=%s", d->id,
@@ -166,7 +166,7 @@ int volume_drop(struct volume *v, const char *request, struct err *e)
 	return 0;
 }
 
-/* --- making, and its size ----------------------------------------------------------------------------------- */
+/* --- creation and resizing ---------------------------------------------------------------------------------- */
 
 struct setting {
 	struct volume *v;
@@ -246,7 +246,7 @@ int volume_make(struct front *f, const char *team, const char *name, uint64_t by
 	return 0;
 }
 
-/* --- all of them -------------------------------------------------------------------------------------------- */
+/* --- all volumes -------------------------------------------------------------------------------------------- */
 
 static int on_row(void *user, const struct volume_row *r)
 {

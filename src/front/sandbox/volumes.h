@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/volumes: the volumes of all teams: what the store knows of them, in memory, and how they come and go.
+/* front/sandbox/volumes: the volumes of all teams: a copy of their rows in memory, creation and deletion.
  *
- *	make	row MAKING -> the warden makes it -> row READY -> the client is told
- *	drop	row DROPPING -> the client is told -> the warden removes it -> no row
+ *	make	row MAKING -> the warden creates it -> row READY -> the client gets its answer
+ *	drop	row DROPPING -> the client gets its answer -> the warden deletes it -> no row
  *
- * So after a crash there is a row for everything that may be on the disk, and the next front ends what was begun. */
+ * After a crash, everything that may be on disk has a row, and the next front finishes what was begun. */
 #pragma once
 
 #include <stdbool.h>
@@ -27,40 +27,40 @@ struct sandbox;
 struct volume {
 	LIST_ENTRY(volume) link;
 	struct front *front;
-	unsigned refs; /* the list's, and one of each who works with it */
+	unsigned refs; /* one of the list, and one of each user */
 	char id[ID_SIZE];
 	char name[VOLUME_NAME_SIZE];
 	char team[TEAM_ID_SIZE];
 	char token[TOKEN_SIZE];
 	bool ready;
-	bool gone; /* from the list */
+	bool gone; /* removed from the list */
 	uint64_t bytes, created_ms;
-	struct share share;        /* of the front's time: all that requests for its files take */
-	struct upstream_idle idle; /* connections to programs that serve it */
+	struct share share;        /* its part of the front's time, for all requests for its files */
+	struct upstream_idle idle; /* connections to the processes that serve its files */
 };
 
 LIST_HEAD(volume_list, volume); /* oldest last */
 
 bool volume_name_valid(struct str name);
-/* a ready one, by id or name; NULL */
+/* A ready volume by id or name, or NULL. */
 struct volume *volume_find(const struct front *f, const char *team, const char *which);
-struct volume *volume_by_id(const struct front *f, struct str id); /* ... of any team */
+struct volume *volume_by_id(const struct front *f, struct str id); /* likewise, of any team */
 struct volume *volume_ref(struct volume *v);
 void volume_unref(struct volume *v);
 
-/* fn is called when it is ready (no 0) or could not be made: then it is gone again. -EEXIST, or what the store says:
- * nothing was begun. */
+/* fn is called when the volume is ready (no 0), or when creating it has failed and it has been removed again. If
+ * volume_make() returns -EEXIST or an error of the store, nothing was begun and fn is not called. */
 typedef void volume_fn(void *user, struct volume *v, const struct err *e);
 int volume_make(struct front *f, const char *team, const char *name, uint64_t bytes, const char *request, volume_fn *fn,
     void *user, struct err *e);
 void volume_resize(struct volume *v, uint64_t bytes, const char *request, volume_fn *fn, void *user);
-int volume_drop(struct volume *v, const char *request, struct err *e); /* nobody may have it mounted */
+int volume_drop(struct volume *v, const char *request, struct err *e); /* no sandbox may have it mounted */
 
-/* One that has it mounted, in whatever state; and how many there are. NULL: none. */
+/* Returns one sandbox that has it mounted, in any state, and their number; NULL: none. */
 const struct sandbox *volume_user(const struct volume *v, size_t *ret_n);
 
 int volumes_load(struct front *f, struct err *e);
 void volumes_tick(struct front *f);          /* once a second: closes idle connections */
-void volumes_make_room(struct front *f);     /* closes the one that has been idle for longest */
-size_t volumes_conns(const struct front *f); /* idle or not */
+void volumes_make_room(struct front *f);     /* closes the connection that has been idle longest */
+size_t volumes_conns(const struct front *f); /* number of connections, idle ones included */
 void volumes_free(struct front *f);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/warm_member: a box that is started, gets the default settings and waits for its interpreters. */
+/* front/sandbox/warm_member: starts a box, sends the default settings and waits for the interpreters. */
 #include "front/sandbox/warm_member.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "front/util/mem.h"
 #include "loop/loop.h"
 
-#define INTERPRETERS_WAIT_MS 70000 /* init itself gives up on one after a minute */
+#define INTERPRETERS_WAIT_MS 70000 /* init gives up on an interpreter after a minute */
 
 static void member_failed(struct member *m, const char *what, const struct box_result *re)
 {
@@ -22,7 +22,7 @@ static void member_failed(struct member *m, const char *what, const struct box_r
 	m->fn(m, &e);
 }
 
-/* Not known: then it has used nothing. */
+/* If the use is not known, it counts as 0. */
 static void on_usage(void *user, const struct box_result *re)
 {
 	struct member *m = user;
@@ -112,13 +112,13 @@ static void on_killed(void *user, const struct box_result *re)
 
 void member_kill(struct member *m, bool wait)
 {
-	box_done(&m->box); /* nobody waits for it to be ready any more */
+	box_done(&m->box); /* cancels the callbacks of the steps in progress */
 	if (wait && box_present(&m->box)) {
 		m->front->link.requests++;
 		box_kill(&m->box, "", on_killed, m);
 		return;
 	}
-	if (box_present(&m->box)) /* a start under way is called off by it */
+	if (box_present(&m->box)) /* this also cancels a start in progress */
 		box_kill(&m->box, "", NULL, NULL);
 	member_free(m);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/warm_member: one sandbox of the pool, from its start to its being ready. */
+/* front/sandbox/warm_member: one sandbox of the warm pool, from its start until it is ready. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,33 +15,33 @@ struct front;
 struct member;
 struct template;
 
-/* Called when it is ready, or when it could not be made: then e says why, and it has to be freed. */
+/* Called when the member is ready, or with e when it could not be made; then the owner has to free it. */
 typedef void member_fn(struct member *m, const struct err *e);
 
 struct member {
-	TAILQ_ENTRY(member) link; /* the owner's */
+	TAILQ_ENTRY(member) link; /* for the owner */
 	struct front *front;
-	const struct template *tpl; /* the owner's, who lives longer */
+	const struct template *tpl; /* borrowed from the owner, which outlives the member */
 	void *owner;
 	struct box box;
 	bool ready;
 	bool run_start;
-	uint64_t cpu_ns;           /* what it has used until it was ready */
-	struct upstream_idle conn; /* to its init, when ready */
+	uint64_t cpu_ns;           /* CPU time used until it was ready */
+	struct upstream_idle conn; /* an idle connection to its init, when ready */
 	member_fn *fn;
 };
 
 TAILQ_HEAD(member_list, member);
 
-struct member_start { /* what it begins with, besides its image */
+struct member_start { /* what it starts from, besides its image */
 	struct msg_limits limits;
-	char from[ID_SIZE]; /* "": nothing */
-	bool restore;       /* with the memory that is saved there */
-	bool run_start;     /* ... or the start command has to be run */
+	char from[ID_SIZE]; /* name of the saved state; "": none */
+	bool restore;       /* restore the memory of that saved state */
+	bool run_start;     /* otherwise: run the start command */
 };
 
 struct member *member_new(struct front *f, const struct template *tpl, const struct member_start *start, member_fn *fn,
     void *owner);
-void member_free(struct member *m); /* the sandbox lives on */
-/* ... no: it is killed. wait: the front does not end before the answer */
+void member_free(struct member *m); /* does not kill the sandbox */
+/* Kills the sandbox and frees m. wait: the front does not exit before the warden has answered. */
 void member_kill(struct member *m, bool wait);

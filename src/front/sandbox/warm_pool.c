@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/warm_pool: how many, for whom, and when.
+/* front/sandbox/warm_pool: how many members to hold, which requests get one, and when to start the next.
  *
- * The target of a template is what the configuration says, or more when more were asked for lately. Members are made
- * one or two at a time, and never while somebody waits for a sandbox of his own: whoever waits comes first, and what is
- * made ahead is work that the next one is spared. Only when one client after the other never leaves it quiet, one is
- * made in between. */
+ * The target of a template is the configured number, or more if more were requested recently. Members are started
+ * one or two at a time, and never while a client waits for a start, which comes first. If requests come without a
+ * pause, one member is started in between after PATIENCE_MS. */
 #include "front/sandbox/warm_pool.h"
 
 #include <fcntl.h>
@@ -28,25 +27,25 @@
 #include "front/util/mem.h"
 #include "loop/loop.h"
 
-#define QUIET_MS 20     /* nobody has asked for a sandbox for so long */
-#define PATIENCE_MS 250 /* after that one is made although it never was quiet */
-#define CALM_MS 1000    /* nobody has for so long: two at a time */
-/* its template is being warmed: a member made now would be a slow and large one */
+#define QUIET_MS 20     /* a pause in requests: none for this long */
+#define PATIENCE_MS 250 /* after this long a member is started without such a pause */
+#define CALM_MS 1000    /* no requests for this long: two starts at a time */
+/* wait while the template is being warmed: a member started now would be slow and large */
 #define WARMING_MS 250
-/* nobody has asked for a template that was built for so long: none is kept ready */
+/* a built template that was not requested for this long gets no members */
 #define BUILT_IDLE_MS 600000
-#define BUILT_FULL_MS 60000 /* ... and for so long: as many as of the server's own, then one */
+#define BUILT_FULL_MS 60000 /* up to this age: as many as the server's own; after it, one */
 #define BUILT_BUSY_MS 1000
 #define KINDS_BUILT 32
-#define RETRY_MIN_MS 1000 /* after one could not be made */
+#define RETRY_MIN_MS 1000 /* after a failed start */
 #define RETRY_MAX_MS 60000
 
-struct kind { /* the members of one image */
+struct kind { /* the members of one image or saved state */
 	struct warm_pool *warm_pool;
-	struct template tpl; /* the first name of it; key "": this place is free */
+	struct template tpl; /* its first name; key "": this entry is free */
 	struct member_start start;
-	bool built;                 /* a template that a team has built: only while it is being used */
-	uint64_t used_ms;           /* then: when it was asked for last */
+	bool built;                 /* a template built by a team: has members only while it is in use */
+	uint64_t used_ms;           /* if built: time of the last request */
 	struct member_list members; /* oldest first */
 	uint32_t ready, starting;
 	struct demand demand;
@@ -60,15 +59,15 @@ struct warm_pool {
 	struct kind kinds[TEMPLATES_ALL + KINDS_BUILT];
 	size_t n_kinds;
 	uint32_t members;
-	uint64_t gone_hits, gone_misses; /* of kinds whose places others have */
-	uint64_t asked_ms;               /* when somebody wanted a sandbox last */
-	uint64_t made_ms;                /* when the last member was begun */
+	uint64_t gone_hits, gone_misses; /* of kinds whose entries were reused */
+	uint64_t asked_ms;               /* time of the last request for a sandbox */
+	uint64_t made_ms;                /* time of the last start of a member */
 	bool stopped;
 };
 
 static void warm_pool_kick(struct warm_pool *p);
 
-/* --- how many --- */
+/* --- targets --- */
 
 static struct kind *kind_of(struct warm_pool *p, const char *key, const char *from)
 {
@@ -81,7 +80,8 @@ static struct kind *kind_of(struct warm_pool *p, const char *key, const char *fr
 	return NULL;
 }
 
-/* A place for one more, perhaps of one that nobody has asked for since longest; NULL: all are in use. */
+/* Finds an entry for one more kind: a free one, or the least recently used one without members; NULL: all are in
+ * use. */
 static struct kind *kind_place(struct warm_pool *p, uint64_t now_ms)
 {
 	struct kind *oldest = NULL;
@@ -98,7 +98,7 @@ static struct kind *kind_place(struct warm_pool *p, uint64_t now_ms)
 	return p->n_kinds < ARRAY_LEN(p->kinds) ? &p->kinds[p->n_kinds++] : oldest;
 }
 
-/* Of the template that sp asks for; one that was built gets its place when it is first asked for. */
+/* The kind that sp asks for. A built template gets its entry when it is first requested. */
 static struct kind *kind_for(struct warm_pool *p, const struct spec *sp)
 {
 	struct kind *k = kind_of(p, sp->tpl.key, sp->from);
@@ -134,7 +134,7 @@ static uint32_t kind_target(struct kind *k, uint64_t now_ms)
 	return level < opt->warm_pool_max ? level : opt->warm_pool_max;
 }
 
-/* --- coming and going --- */
+/* --- starting and killing members --- */
 
 static void forget(struct kind *k, struct member *m)
 {
@@ -173,7 +173,7 @@ static void on_member(struct member *m, const struct err *e)
 	warm_pool_kick(k->warm_pool);
 }
 
-/* The one that lacks most; NULL: none, or there is no room. */
+/* The kind that lacks most members; NULL: none lacks any, or there is no room. */
 static struct kind *neediest(struct warm_pool *p, uint64_t now_ms)
 {
 	const struct front *f = p->front;
@@ -207,13 +207,13 @@ static uint32_t starting(const struct warm_pool *p)
 static bool others_first(const struct warm_pool *p, uint64_t now_ms)
 {
 	if (p->front->sandbox.starts > 1)
-		return true; /* a rush: the processors have enough to do */
+		return true; /* several starts at once: the CPUs are busy */
 	if (now_ms - p->made_ms >= PATIENCE_MS && starting(p) == 0)
 		return false;
 	return p->front->sandbox.starts > 0 || now_ms - p->asked_ms < QUIET_MS;
 }
 
-/* One step: whatever happens next kicks again. */
+/* Starts one member; its completion kicks the pool again. */
 static void fill(void *user)
 {
 	struct warm_pool *p = user;
@@ -262,14 +262,14 @@ void warm_pool_tick(struct warm_pool *p)
 			continue;
 		log_info("warm sandbox killed: fewer are needed", "id=%s template=%s ready=%u", m->box.id, k->tpl.name,
 		    k->ready - 1);
-		drop(k, m, false); /* one in a second: the next rush may be near */
+		drop(k, m, false); /* one per second: the next burst may be near */
 	}
 	warm_pool_kick(p);
 }
 
-/* --- for whom --- */
+/* --- taking members --- */
 
-/* Whatever the warden is told in OP_START because of a client has to have its default. */
+/* Everything in OP_START that a client can influence must have its default value. */
 static bool is_plain(const struct kind *k, const struct spec *sp)
 {
 	return !sp->volumes && !(sp->flags & SPEC_NO_INTERNET) && !sp->policy &&
@@ -352,7 +352,7 @@ void warm_pool_prime(struct warm_pool *p, const struct spec *sp)
 
 	if (!k)
 		return;
-	k->used_ms = clock_mono_ms() - BUILT_FULL_MS - 1; /* one: nobody has asked for it yet */
+	k->used_ms = clock_mono_ms() - BUILT_FULL_MS - 1; /* makes the target 1: no client has requested it yet */
 	warm_pool_kick(p);
 }
 
@@ -371,7 +371,7 @@ void warm_pool_forget(struct warm_pool *p, const char *from)
 	}
 }
 
-/* --- all of it --- */
+/* --- the pool --- */
 
 struct warm_pool *warm_pool_new(struct front *f)
 {
