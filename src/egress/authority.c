@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* authority: P-256 keys and X.509 certificates.
  *
- * The key follows from the seed alone, so that a sandbox which trusts the authority of an earlier life of this
- * process trusts that of the next. All hosts have one key, made new with each life. */
+ * The key is derived from the seed alone, so a sandbox that trusted the authority before a restart of this process
+ * trusts it afterwards. All hosts share one key, which is generated at each start. */
 #include "egress/authority.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@
 #define CA_DAYS 3650
 #define HOST_DAYS 30
 #define RENEW_S (24 * 3600)
-#define BACK_S (24 * 3600) /* clocks differ */
+#define BACK_S (24 * 3600) /* allows for clock differences */
 #define HOSTS_MAX RULES_DOMAINS_MAX
 
 struct host {
@@ -34,14 +34,14 @@ struct authority {
 	EVP_PKEY *key;
 	X509 *cert;
 	char pem[RULES_PEM_MAX];
-	struct host hosts[HOSTS_MAX]; /* in turn */
+	struct host hosts[HOSTS_MAX]; /* a ring */
 	size_t next;
 };
 
-static EVP_PKEY *host_key; /* of this life of the process */
+static EVP_PKEY *host_key; /* generated at the start of the process */
 static SSL_CTX *ctx;
 
-/* A number from 1 to the order of the group less 1. */
+/* A number from 1 to the order of the group minus 1. */
 static BIGNUM *scalar_of(const uint8_t seed[RULES_SEED_SIZE], const EC_GROUP *g)
 {
 	BN_CTX *bc = BN_CTX_secure_new();
@@ -105,8 +105,8 @@ static bool add_ext(X509 *x, X509 *issuer, int nid, const char *value)
 	return well;
 }
 
-/* Everything but the extensions and the signature. cn longer than the field takes is left out: the names that count
- * are extensions. */
+/* Everything except the extensions and the signature. A cn that is too long for the field is left out: only the
+ * names in the extensions count. */
 static X509 *cert_new(const char *cn, const X509_NAME *issuer, EVP_PKEY *key, int days)
 {
 	X509 *x = X509_new();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* authority: a certificate authority for one sandbox, made of a seed, and the certificates that it gives to hosts
- * whose requests are changed. The sandbox trusts it; nobody else does. Its key is never outside of this process. */
+/* authority: the certificate authority of one sandbox, derived from a seed, and the certificates that it issues
+ * for hosts whose requests are changed. Only the sandbox trusts it. Its key never leaves this process. */
 #pragma once
 
 #include <stdint.h>
@@ -12,9 +12,9 @@
 struct authority;
 
 struct authority *authority_new(const uint8_t seed[RULES_SEED_SIZE],
-    const char *id);                                  /* NULL: no memory, or the library does not work */
+    const char *id);                                  /* NULL: out of memory, or OpenSSL failed */
 void authority_free(struct authority *a);             /* NULL is fine */
-const char *authority_pem(const struct authority *a); /* its certificate */
+const char *authority_pem(const struct authority *a); /* its certificate, in PEM */
 
-/* Makes the server's end of a TLS connection for that host; NULL as above. */
+/* Makes the server side of a TLS connection for that host; NULL as above. */
 SSL *authority_accept(struct authority *a, const char *host);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clients: a table with a place for each address of the instance. */
+/* clients: a table with one entry per address of the instance. */
 #include "egress/clients.h"
 
 #include <assert.h>
@@ -12,7 +12,7 @@
 #include "ipc/rules.h"
 
 #define REFUSED_EVERY_MS 60000
-#define REFUSED_MAX 20 /* of one client in that time */
+#define REFUSED_MAX 20 /* reports per client and interval */
 #define PLACES 65536   /* an instance's range is a /16 */
 
 struct clients {

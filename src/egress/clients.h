@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clients: the sandboxes that have a policy, by the address that their packets are pinned to. */
+/* clients: the sandboxes with a policy, by the source address that their packets are pinned to. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,31 +18,31 @@ struct client {
 	uint32_t ip;
 	char id[ID_SIZE];
 	struct policy *policy;
-	struct rules *rules;         /* from the front, NULL: not told yet */
-	struct authority *authority; /* NULL: none was needed so far */
-	struct flow *flows;          /* its connections; proxy.c keeps the list */
+	struct rules *rules;         /* from the front; NULL: not received yet */
+	struct authority *authority; /* NULL: not needed so far */
+	struct flow *flows;          /* its connections; proxy.c maintains the list */
 	unsigned n_flows;
-	uint64_t refused_since_ms; /* how often somebody was told of a refusal since then */
+	uint64_t refused_since_ms; /* start of the interval in which refused counts the reports */
 	unsigned refused;
 };
 
-/* Somebody wants to know what is refused to sandboxes: of each a few in a minute. name "": none was said; ip and port
- * 0: it got no further than asking for the name. */
+/* Reports a refusal, at most a few per sandbox and minute. name "": the connection named no host. ip and port 0:
+ * the name lookup was refused. */
 typedef void clients_refused_fn(void *user, const struct client *c, const char *name, uint32_t ip, uint16_t port,
     const char *why);
 
-struct clients *clients_new(void); /* NULL: no memory */
+struct clients *clients_new(void); /* NULL: out of memory */
 void clients_on_refused(struct clients *cs, clients_refused_fn *fn, void *user);
 void egress_client_refused(struct client *c, const char *name, uint32_t ip, uint16_t port, const char *why);
 struct client *clients_find(const struct clients *cs, uint32_t ip); /* NULL: it has no policy */
 
 struct client *clients_find_id(const struct clients *cs, const char *id);
 
-/* Takes the policy, also on failure (-ENOMEM). Rules stay if it is of the same sandbox. What its connections may go
- * on with is for the caller to find out. */
+/* Owns the policy, also on failure (-ENOMEM). The rules stay if the id is the same. The caller must recheck the
+ * client's connections. */
 int clients_set(struct clients *cs, uint32_t ip, const char *id, struct policy *p, struct client **ret);
-void clients_clear(struct clients *cs, uint32_t ip); /* its connections must be gone */
+void clients_clear(struct clients *cs, uint32_t ip); /* its connections must be closed already */
 
-/* May that name be looked up? Where only names are allowed, others are not even asked for: a query can carry anything
- * out. */
+/* Whether the name may be looked up. A policy that allows names only refuses lookups of other names, because a
+ * query can carry data out. */
 bool client_may_ask(const struct client *c, struct str name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* confine: a list of the system calls that a forwarder and a proxy make; all others fail. Of the file system,
- * where resolv.conf is. */
+/* confine: an allow list of the system calls that a forwarder and a proxy make; all others fail. Of the file
+ * system, only the directories of resolv.conf are readable. */
 #include "egress/confine.h"
 
 #include <fcntl.h>
@@ -64,7 +64,7 @@ static const int allowed[] = {
 
 static int add_more(scmp_filter_ctx ctx)
 {
-	/* resolv.conf is read again when it changes; nothing is ever written or made. */
+	/* resolv.conf is read again when it changes; nothing is ever written or created. */
 	int r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1,
 	    SCMP_A2(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY));
 
@@ -79,7 +79,8 @@ static int add_more(scmp_filter_ctx ctx)
 
 int egress_confine(struct err *e)
 {
-	/* The file is replaced when it changes, so directories: /etc, and the one that a link there leads to. */
+	/* The file is replaced when it changes, so directories are allowed: /etc, and the target's if it is a
+	 * link. */
 	char real[PATH_MAX];
 	struct landlock_path paths[] = { { "/etc", LANDLOCK_READ_FILES }, { "/etc", LANDLOCK_READ_FILES } };
 

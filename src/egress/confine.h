@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* confine: the resolver's own cage: no files but to read, no programs, no sockets but of the internet. */
+/* confine: the sandbox of atoll-egress itself: files read-only, no exec, only internet sockets. */
 #pragma once
 
 #include "base/err.h"
 
-int egress_confine(struct err *e); /* when everything is open */
+int egress_confine(struct err *e); /* call when everything is open */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* control: one message after the other, each answered when it holds. */
+/* control: handles one message after the other and answers each when it is in effect. */
 #include "egress/control.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ struct control {
 	struct watch *watch;
 	struct clients *clients;
 	struct front *front;
-	struct proxy *proxy; /* NULL until we serve */
+	struct proxy *proxy; /* NULL until the proxy runs */
 	const struct control_ops *ops;
 	void *user;
 	bool ready;
@@ -57,7 +57,7 @@ static const char *take_clear(struct control *co, const struct eg_clear *m, size
 	return NULL;
 }
 
-/* fd: -1 without one; taken over where there should be one. */
+/* fd: -1 if none came; taken over by messages that carry one. */
 static const char *take(struct control *co, const struct eg_head *h, size_t n, int *fd)
 {
 	if (n < sizeof *h || h->version != EG_VERSION)
@@ -105,7 +105,7 @@ static void on_readable(void *user, int events)
 		}
 		struct eg_plain re = { { EG_VERSION, EG_DONE, h->seq } };
 
-		/* The warden reads all the time: an answer that does not go out means that it is gone. */
+		/* The warden reads all the time: a failed send means that it is gone. */
 		if (fd_send(co->fd, &re, sizeof re, NULL, 0) < 0)
 			co->ops->on_gone(co->user, "does not read");
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dial: one address after the other. */
+/* dial: tries one address after the other. */
 #include "egress/dial.h"
 
 #include <arpa/inet.h>
@@ -141,7 +141,7 @@ int egress_dial_new(struct loop *l, const uint32_t *addrs, size_t n, uint16_t po
 		free(d);
 		return r;
 	}
-	timer_arm(d->timer, 0); /* so that the answer never comes inside this call */
+	timer_arm(d->timer, 0); /* so that the callback never runs inside this call */
 	*ret = d;
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dns: strict reading, small writing. */
+/* dns: strict parsing, minimal output. */
 #include "egress/dns.h"
 
 #include <errno.h>
@@ -10,14 +10,14 @@
 #define FLAG_RD 0x0100
 #define FLAG_RA 0x0080
 #define FLAG_CD 0x0010
-#define ANSWERS_AT 6 /* where the header counts them */
+#define ANSWERS_AT 6 /* offset of the answer count in the header */
 #define NAME_POINTER 0xc000
 #define OPCODE(flags) (((flags) >> 11) & 15)
 #define LABEL_MAX 63
 #define OPT_HEAD 11 /* root name, type, class, ttl, length */
 #define OPT_DO 0x8000
 
-struct in { /* a reader that cannot pass the end; `bad` sticks */
+struct in { /* a reader that cannot run past the end; `bad` is sticky */
 	const uint8_t *p;
 	size_t n;
 	bool bad;
@@ -174,7 +174,7 @@ static bool same_name(const uint8_t *a, const uint8_t *b, size_t n)
 		uint8_t x = a[i] >= 'A' && a[i] <= 'Z' ? a[i] | 0x20 : a[i];
 		uint8_t y = b[i] >= 'A' && b[i] <= 'Z' ? b[i] | 0x20 : b[i];
 
-		if (x != y) /* lengths are below 'A', so folding leaves them alone */
+		if (x != y) /* lengths are below 'A', so folding does not change them */
 			return false;
 	}
 	return true;
@@ -190,7 +190,7 @@ int dns_check_answer(const void *p, size_t n, const struct dns_query *q, uint16_
 	if (in.bad || got != id || !(flags & FLAG_QR) || OPCODE(flags) != 0)
 		return -EBADMSG;
 	*ret = (struct dns_answer) { .rcode = flags & 15, .truncated = flags & FLAG_TC };
-	/* Some servers leave the question out when they refuse. */
+	/* Some servers leave the question out when they return an error. */
 	if (questions == 0 && ret->rcode != DNS_NOERROR && ret->rcode != DNS_NXDOMAIN && in.n == 0)
 		return 0;
 	if (questions != 1)
@@ -222,7 +222,7 @@ size_t dns_build_address(const struct dns_query *q, uint32_t ip, uint32_t ttl_s,
 	uint8_t *at = put_question(put_header(out, q->id, flags, 1, q->edns), q);
 
 	out[ANSWERS_AT + 1] = 1;
-	put16(&at, NAME_POINTER | DNS_HEADER); /* the name of the question */
+	put16(&at, NAME_POINTER | DNS_HEADER); /* a pointer to the name in the question */
 	put16(&at, DNS_TYPE_A);
 	put16(&at, DNS_CLASS_IN);
 	put16(&at, (uint16_t)(ttl_s >> 16));
@@ -294,7 +294,7 @@ int dns_query_for(struct str name, uint16_t type, struct dns_query *ret)
 	return 0;
 }
 
-/* A name in an answer, which may end in a pointer to one before it. */
+/* Skips a name in an answer, which may end in a compression pointer. */
 static void skip_name(struct in *in)
 {
 	for (;;) {

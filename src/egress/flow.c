@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flow: looks at the first bytes, decides, connects, passes on. */
+/* flow: reads the first bytes, decides, connects, passes data on. */
 #include "egress/flow.h"
 
 #include <errno.h>
@@ -23,8 +23,8 @@
 #include "loop/loop.h"
 #include "loop/stream.h"
 
-#define SNIFF_MS 10000 /* for the first bytes, where they decide */
-#define QUIET_MS 400   /* ... where they do not: a server that speaks first is waited for no longer */
+#define SNIFF_MS 10000 /* limit for the first bytes, if the decision depends on them */
+#define QUIET_MS 400   /* ... if it does not: a server that speaks first is not held up longer */
 #define HANDSHAKE_MS 10000
 #define FIRST_MAX (HTTP_HEAD_MAX + SNI_IN_MAX)
 
@@ -36,19 +36,19 @@ enum flow_kind { KIND_OTHER, KIND_TLS, KIND_HTTP };
 struct flow {
 	struct flow_env env;
 	struct client *client;
-	struct flow *next, **link; /* of the same client */
+	struct flow *next, **link; /* list of the same client */
 	enum flow_state state;
-	enum flow_kind kind; /* KIND_OTHER also when it does not matter */
+	enum flow_kind kind; /* KIND_OTHER also if the kind does not matter */
 	int fd;
 	uint32_t dst_ip;
 	uint16_t dst_port;
-	char name[POLICY_NAME_SIZE]; /* "" without one */
+	char name[POLICY_NAME_SIZE]; /* "" if none was found */
 	bool rewrite;                /* requests are changed */
 	struct buf first;            /* what the sandbox has sent so far */
 	struct watch *watch;
 	struct timer *timer;
 	struct reach *reach;
-	struct stream *server; /* while its handshake is under way */
+	struct stream *server; /* during its TLS handshake */
 	struct relay *relay;
 	struct pass *pass;
 };
@@ -66,7 +66,7 @@ static void set_reset(int fd)
 		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
 }
 
-/* Everything but relay and pass, which end by themselves or have been freed. */
+/* Frees everything except relay and pass, which have ended or have been freed. */
 static void flow_drop(struct flow *f)
 {
 	struct flow_env env = f->env;
@@ -108,7 +108,7 @@ enum flow_verdict flow_decide(const struct policy *p, const char *name, uint32_t
 		return FLOW_BY_NAME;
 	if (policy_net_verdict(p, ip, port) < 0)
 		return FLOW_REFUSE;
-	/* What is put into requests to that name goes to that name, not to where the sandbox says it is. */
+	/* Header fields set for a name are sent to that name, not to the address that the sandbox gives for it. */
 	return n.n && policy_name_find(p, POLICY_REWRITE, n, port) ? FLOW_BY_NAME : FLOW_BY_ADDRESS;
 }
 
@@ -118,7 +118,7 @@ bool flow_still_allowed(const struct flow *f)
 
 	if (f->state == FLOW_SNIFF)
 		return true;
-	/* A connection on which requests can be changed is another one than one on which they cannot. */
+	/* A connection cannot switch between changed and unchanged requests, so it ends if the policy does. */
 	return flow_decide(p, f->name, f->dst_ip, f->dst_port) != FLOW_REFUSE &&
 	    f->rewrite == policy_name_find(p, POLICY_REWRITE, str_of(f->name), f->dst_port);
 }
@@ -148,10 +148,10 @@ static const struct rule *rule_of(const struct flow *f)
 	return r ? rules_for(r, f->name) : NULL;
 }
 
-/* Asked for each request, so that a new value is used from the next one on. */
+/* Called for each request, so a new value takes effect with the next one. */
 static const struct pass_fields *fields_now(void *user, bool *ret_ok)
 {
-	static struct pass_fields set; /* borrowed for the moment */
+	static struct pass_fields set; /* borrowed by the caller until the next call */
 	struct flow *f = user;
 	const struct rule *r = f->rewrite ? rule_of(f) : NULL;
 
@@ -162,7 +162,7 @@ static const struct pass_fields *fields_now(void *user, bool *ret_ok)
 	for (size_t i = 0; i < r->n_fields; i++) {
 		const struct rule_field *v = &r->fields[i];
 
-		if (v->secret && f->kind != KIND_TLS) /* not for everybody on the way to read */
+		if (v->secret && f->kind != KIND_TLS) /* secrets are not sent in the clear */
 			continue;
 		set.v[set.n].name = str_of(v->name);
 		set.v[set.n++].value = str_of(v->value);
@@ -171,9 +171,9 @@ static const struct pass_fields *fields_now(void *user, bool *ret_ok)
 }
 
 static const struct pass_ops pass_ops = { .fields = fields_now, .on_end = on_pass_end };
-static const struct stream_ops no_ops; /* until pass.c takes them over, which is at once */
+static const struct stream_ops no_ops; /* placeholder until pass.c takes the streams over */
 
-/* Both streams are taken over. */
+/* Owns both streams. */
 static void start_pass(struct flow *f, struct stream *c, struct stream *s, struct str first)
 {
 	if (!c || !s) {
@@ -192,7 +192,7 @@ static void start_pass(struct flow *f, struct stream *c, struct stream *s, struc
 		pass_start(f->pass);
 }
 
-/* --- TLS that is opened -------------------------------------------------------------------------------------- */
+/* --- TLS interception -------------------------------------------------------------------------------------------- */
 
 static struct stream *secure(struct flow *f, int fd, SSL *ssl, struct str early, const struct stream_ops *ops)
 {
@@ -209,11 +209,11 @@ static struct stream *secure(struct flow *f, int fd, SSL *ssl, struct str early,
 		return NULL;
 	}
 	stream_filter(s, filter);
-	stream_write(s, STR_NULL); /* begins the handshake */
+	stream_write(s, STR_NULL); /* starts the handshake */
 	return s;
 }
 
-/* The host outside has shown that it is who it should be: now we can be it, for the sandbox. */
+/* The host's certificate is verified: starts TLS with the sandbox in the host's name. */
 static void on_server_ready(void *user)
 {
 	struct flow *f = user;
@@ -310,7 +310,7 @@ static void decided(struct flow *f)
 		return;
 	}
 	if (v == FLOW_BY_ADDRESS)
-		f->kind = KIND_OTHER; /* nothing is decided by what it says */
+		f->kind = KIND_OTHER; /* the decision does not depend on the content */
 	f->rewrite = f->name[0] && policy_name_find(p, POLICY_REWRITE, str_of(f->name), f->dst_port);
 	f->state = FLOW_CONNECT;
 	struct reach_spec sp = {
@@ -335,7 +335,7 @@ static bool is_tls(const struct buf *b)
 	return b->n > 0 && b->p[0] == 0x16;
 }
 
-/* A request line begins with a word in capitals. */
+/* A request line starts with a word in capital letters. */
 static bool is_http(const struct buf *b)
 {
 	for (size_t i = 0; i < b->n && i < 16; i++) {
@@ -347,7 +347,7 @@ static bool is_http(const struct buf *b)
 	return b->n < 16;
 }
 
-/* 1: known, 0: more bytes; the name stays empty where there is none */
+/* 1: known, 0: more bytes are needed. The name stays empty if there is none. */
 static int sniff_http(struct flow *f)
 {
 	static struct http_headers h; /* one thread, never nested */
@@ -412,8 +412,8 @@ static void on_timer(void *user)
 		refuse(f, "the handshake takes too long");
 }
 
-/* How long the first bytes are waited for: not at all where no name can matter, and not for long where the address is
- * enough. */
+/* How long to wait for the first bytes: not at all if no name can matter, only briefly if the address is
+ * sufficient. */
 static uint64_t patience_ms(const struct flow *f)
 {
 	const struct policy *p = f->client->policy;
@@ -453,7 +453,7 @@ int flow_new(const struct flow_env *env, struct client *c, int fd, uint32_t dst_
 	uint64_t wait_ms = patience_ms(f);
 
 	if (wait_ms == 0)
-		watch_set(f->watch, 0); /* the timer comes at once */
+		watch_set(f->watch, 0); /* the timer fires at once */
 	timer_arm(f->timer, wait_ms);
 	return 0;
 }

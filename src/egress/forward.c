@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* forward: tries over UDP, TCP for what was cut, then gives up with SERVFAIL. */
+/* forward: tries UDP, TCP for truncated answers, then answers SERVFAIL. */
 #include "egress/forward.h"
 
 #include <errno.h>
@@ -14,14 +14,14 @@
 #include "loop/loop.h"
 #include "loop/stream.h"
 
-#define CLIENT_SLOTS 65536 /* an instance's address range: each client has a counter of its own */
+#define CLIENT_SLOTS 65536 /* an instance's address range: one counter per client */
 
 struct forwarder {
 	struct loop *loop;
 	struct resolvconf *rc;
 	struct forward *first;
 	unsigned open;
-	unsigned next_up; /* where the last good answer came from */
+	unsigned next_up; /* the server of the last good answer */
 	uint8_t per_client[CLIENT_SLOTS];
 };
 
@@ -63,7 +63,7 @@ void forwarder_free(struct forwarder *fw)
 	free(fw);
 }
 
-/* Ends the current attempt, whatever it was. */
+/* Ends the current attempt, over UDP or TCP. */
 static void hang_up(struct forward *f)
 {
 	watch_free(take_ptr(&f->watch));
@@ -110,7 +110,7 @@ static void try_next(struct forward *f)
 	forward_try(f);
 }
 
-/* Answers that another server might do better. */
+/* Whether another server might give a better answer. */
 static bool unsure(const struct forward *f, const struct dns_answer *a)
 {
 	bool weak = a->rcode == DNS_SERVFAIL || a->rcode == DNS_REFUSED || a->rcode == DNS_NOTIMP ||
@@ -168,7 +168,7 @@ static void on_tcp_error(void *user, int no)
 
 static const struct stream_ops tcp_ops = { .on_data = on_tcp_data, .on_eof = on_tcp_eof, .on_error = on_tcp_error };
 
-/* The same server again, for the whole of an answer that did not fit a packet. */
+/* Queries the same server over TCP, because the answer did not fit into a packet. */
 static void ask_over_tcp(struct forward *f)
 {
 	const union upstream *u = &f->fw->rc->up[f->up % f->fw->rc->n];
@@ -205,20 +205,20 @@ static void on_packet(void *user, int events)
 	ssize_t n = recv(f->fd, in, sizeof in, MSG_TRUNC);
 	if (n < 0) {
 		if (errno != EAGAIN && errno != EINTR)
-			try_next(f); /* refused: nobody is there */
+			try_next(f); /* connection refused: no server there */
 		return;
 	}
 	bool cut = (size_t)n > sizeof in;
 
 	if (dns_check_answer(in, cut ? sizeof in : (size_t)n, &f->q, f->id, &a) < 0)
-		return; /* not for us, or forged: the real one may follow */
+		return; /* another query's, or forged: the real one may follow */
 	if (a.truncated || cut)
 		ask_over_tcp(f);
 	else
 		take_answer(f, in, (size_t)n, &a);
 }
 
-/* One attempt; 0 or -errno */
+/* One attempt; 0 or -errno. */
 static int ask_over_udp(struct forward *f)
 {
 	const union upstream *u = &f->fw->rc->up[f->up % f->fw->rc->n];
@@ -287,8 +287,8 @@ int forward_ask(struct forwarder *fw, uint32_t client, const struct dns_query *q
 	fw->open++;
 	fw->per_client[client % CLIENT_SLOTS]++;
 	*ret = f;
-	/* The first attempt too comes from the loop, so that an answer never comes inside this call. A packet is worth
-	 * it: sending at once and only reporting failures later would need a second path for the same thing. */
+	/* The first attempt also runs from the loop, so that the callback never runs inside this call. Sending at
+	 * once and reporting only failures later would need a second code path. */
 	timer_arm(f->timer, 0);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front: takes rules, makes the authority that they need, and tells its certificate. */
+/* front: receives rules, creates the authority that they need, and sends its certificate. */
 #include "egress/front.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ struct front {
 	struct watch *watch;
 };
 
-/* Nobody waits for it: what the front has no room for is left out. */
+/* Sent without waiting: if the socket to the front is full, the report is dropped. */
 static void tell_refused(void *user, const struct client *c, const char *name, uint32_t ip, uint16_t port,
     const char *why)
 {
@@ -67,7 +67,7 @@ static int answer(struct front *f, uint32_t seq, int no, const char *pem)
 	return b.bad || fd_send(f->fd, b.p, b.n, NULL, 0) < 0 ? -EIO : 0;
 }
 
-/* 0: answered, -errno: the link is of no use any more */
+/* 0: answered, -errno: the link is unusable */
 static int take(struct front *f, const struct fe_rules *m, size_t n)
 {
 	struct rules *r = NULL;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front: what the front says (ipc/rules.h): what is put into the requests of a sandbox, and by which proxy it goes
- * out. */
+/* front: the front's messages (ipc/rules.h): the header fields to set in requests of a sandbox, and its proxy. */
 #pragma once
 
 struct clients;
 struct front;
 struct loop;
 
-struct front *front_new(struct loop *l, struct clients *cs); /* NULL: no memory */
-void front_link(struct front *f, int fd); /* owned: the socket to the front of the day, in place of any other */
+struct front *front_new(struct loop *l, struct clients *cs); /* NULL: out of memory */
+void front_link(struct front *f, int fd); /* owns fd, the socket to the current front; replaces an earlier one */

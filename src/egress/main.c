@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll-egress: the sandboxes' resolver, and their way out where names are allowed and not addresses. Started by the
- * warden as a user of its own with four fds: 3 is the link to it, 4 UDP port 53, 5 TCP port 53 and 6 the proxy's port
- * of the gateway address. */
+/* atoll-egress: the sandboxes' resolver, and their proxy to the outside where the policy allows names. The warden
+ * starts it as a user of its own with four fds: 3 is the link to the warden; 4 is UDP port 53, 5 TCP port 53 and 6
+ * the proxy's port of the gateway address. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +29,7 @@ enum { FD_WARDEN = 3, FD_UDP, FD_TCP, FD_PROXY };
 
 #define REFRESH_MS 2000
 #define FDS_WANTED 65536
-#define FDS_OTHER 1024 /* for names, and ourselves */
+#define FDS_OTHER 1024 /* for queries and the process itself */
 #define FDS_PER_FLOW 6 /* two sockets, two pipes */
 
 struct egress {
@@ -56,10 +56,10 @@ static void on_warden_gone(void *user, const char *why)
 {
 	(void)user;
 	log_debug("the warden is gone, exiting", "why=%s", why);
-	_exit(0); /* nothing to save, and a new warden wants the ports */
+	_exit(0); /* there is no state to save, and a new warden needs the ports */
 }
 
-/* The warden has told whose questions are not to be answered: now the others can be. */
+/* The warden has sent all policies, so queries can be answered. */
 static void on_ready(void *user)
 {
 	struct egress *eg = user;
@@ -75,7 +75,7 @@ static void on_ready(void *user)
 
 static const struct control_ops control_ops = { .on_ready = on_ready, .on_gone = on_warden_gone };
 
-/* How many connections the fds are enough for. */
+/* The number of connections that the fd limit allows. */
 static unsigned flows_for_fds(void)
 {
 	struct rlimit l;
@@ -115,7 +115,7 @@ static int egress_open(struct egress *eg, struct err *e)
 	return egress_confine(e);
 }
 
-/* Ranges with commas between them, as the warden writes them. */
+/* Comma-separated ranges, as the warden writes them. */
 static bool take_ranges(const char *text)
 {
 	struct inet_range r[DIAL_RANGES_MAX];
@@ -135,7 +135,7 @@ static bool take_option(struct egress *eg, const char *name, const char *value)
 {
 	enum log_level level;
 
-	if (strcmp(name, "--run") == 0) /* only for those who look at the process list */
+	if (strcmp(name, "--run") == 0) /* only shown in the process list */
 		return true;
 	if (strcmp(name, "--log-level") == 0 && log_level_parse(value, &level) == 0) {
 		log_set_level(level);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pass: reads requests, writes them anew. */
+/* pass: parses requests and serializes them again. */
 #include "egress/pass.h"
 
 #include <errno.h>
@@ -11,14 +11,14 @@
 #include "http/message.h"
 #include "loop/stream.h"
 
-#define IN_MAX (1024 * 1024) /* read from the client and not yet passed on: a head, and some pieces of the stream */
+#define IN_MAX (1024 * 1024) /* read from the client and not yet passed on: a head, and a few reads */
 #define HEAD_OUT_MAX (128 * 1024)
-#define BULK (32 * 1024) /* an answer of which so much comes at once is worth moving past us */
+#define BULK (32 * 1024) /* an answer that arrives in pieces this large is spliced */
 
 enum pass_state {
 	PASS_HEAD, /* of a request */
 	PASS_BODY,
-	PASS_ASKED, /* for an upgrade: the answer decides */
+	PASS_ASKED, /* an upgrade is requested: the answer decides */
 	PASS_TUNNEL,
 	PASS_LAST, /* nothing more is read from the client */
 };
@@ -32,7 +32,7 @@ struct pass {
 	struct message m;
 	struct http_headers headers;
 	struct buf in;     /* from the client */
-	struct buf answer; /* from the server, while an upgrade is asked for */
+	struct buf answer; /* from the server, during an upgrade request */
 	size_t scanned;
 	bool client_eof, server_eof;
 };
@@ -79,7 +79,7 @@ static void set_reading(struct pass *p)
 
 /* --- requests ------------------------------------------------------------------------------------------------ */
 
-/* Both places that name a host must name ours. */
+/* Both the request target and the Host field must name the allowed host. */
 static bool is_ours(const struct pass *p)
 {
 	struct str target = p->m.target;
@@ -139,7 +139,7 @@ static void put_head(struct pass *p, const struct pass_fields *set, bool drop_up
 	buf_z(out, "\r\n");
 }
 
-/* One head is in p->in, n bytes. false: refused */
+/* Handles the head in the first n bytes of p->in. false: refused. */
 static bool take_head(struct pass *p, size_t n)
 {
 	autobuf struct buf out = BUF_INIT(HEAD_OUT_MAX);
@@ -148,7 +148,7 @@ static bool take_head(struct pass *p, size_t n)
 
 	if (message_request(&p->m, (struct str) { p->in.p, n }, &p->headers) < 0 || !is_ours(p))
 		return false;
-	/* The answer to TRACE is the request itself: what is put into it would come back to the sandbox. */
+	/* The answer to TRACE contains the request, so fields set in it would be sent back to the sandbox. */
 	if (p->ops->fields && p->m.parser.method != HTTP_TRACE)
 		set = p->ops->fields(p->user, &ok);
 	if (!ok)
@@ -161,13 +161,13 @@ static bool take_head(struct pass *p, size_t n)
 	stream_write(p->server, buf_view(&out));
 	if (p->m.upgrade && !h2c) {
 		p->state = PASS_ASKED;
-		(void)stream_splice(p->server, p->client, 0); /* the answer has to be read */
+		(void)stream_splice(p->server, p->client, 0); /* the answer has to be parsed */
 	} else if (!p->m.done)
 		p->state = PASS_BODY;
 	return true;
 }
 
-/* The body as it is framed: what the reader has gone over. -1: broken, 0: more bytes are needed */
+/* Passes the body on with its framing, as far as it is parsed. -1: malformed, 0: more bytes are needed. */
 static int take_body(struct pass *p, struct str *in)
 {
 	struct str rest = *in, piece;
@@ -192,7 +192,7 @@ static bool run_head(struct pass *p, struct str *in)
 	if (n == 0)
 		return true;
 	p->scanned = 0;
-	/* The head stands at the front: what was before it has been taken away. */
+	/* The head is at the start: what preceded it has been consumed. */
 	if (!take_head(p, (size_t)n))
 		return false;
 	str_skip(in, (size_t)n);
@@ -201,7 +201,7 @@ static bool run_head(struct pass *p, struct str *in)
 	return true;
 }
 
-/* All that can be passed on now. false: the connection is to be cut */
+/* Passes on as much as possible now. false: the connection must be closed. */
 static bool run(struct pass *p)
 {
 	for (;;) {
@@ -233,7 +233,7 @@ static bool run(struct pass *p)
 	}
 }
 
-/* After anything that may have moved things on. */
+/* Called after every event that may allow progress. */
 static void step(struct pass *p)
 {
 	if (p->in.bad || !run(p)) {
@@ -266,7 +266,7 @@ static void on_client_eof(void *user)
 
 /* --- answers ------------------------------------------------------------------------------------------------- */
 
-/* The answer to an upgrade, as far as it has come. false: broken */
+/* Parses the answer to an upgrade, as far as it has arrived. false: malformed. */
 static bool run_answer(struct pass *p)
 {
 	struct http_headers h;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pass: HTTP/1.1 from a sandbox to a server: every request is read, checked to be for the one host that was decided
- * on, written anew, and perhaps changed; answers go back as they are.
+/* pass: HTTP/1.1 from a sandbox to a server. Every request is parsed, checked to be for the one allowed host,
+ * serialized again, and possibly changed; answers are passed back unchanged.
  *
- * After an upgrade that the server accepts (101) the bytes pass unread. One that it does not accept is the last
- * request of its connection: what follows could be read in two ways. h2c is not offered on. */
+ * After an accepted upgrade (101) the bytes are passed without parsing. A request whose upgrade is not accepted is
+ * the last one of its connection, because what follows it is ambiguous. Upgrades to h2c are not forwarded. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@ struct stream;
 
 #define PASS_FIELDS_MAX 20
 
-struct pass_fields { /* set in each request, in place of what was there */
+struct pass_fields { /* set in each request, replacing existing fields */
 	size_t n;
 	struct {
 		struct str name, value;
@@ -24,15 +24,15 @@ struct pass_fields { /* set in each request, in place of what was there */
 };
 
 struct pass_ops {
-	/* What to set in the next request, NULL: nothing; borrowed for the moment. *ret_ok false: it cannot be sent
-	 * now. May be NULL. */
+	/* The fields to set in the next request, NULL: none; valid until the next call. *ret_ok false: the request
+	 * cannot be sent now. May be NULL. */
 	const struct pass_fields *(*fields)(void *user, bool *ret_ok);
-	void (*on_end)(void *user); /* it is over, and both streams are closed; once */
+	void (*on_end)(void *user); /* both streams are closed; called once */
 };
 
-/* Owns both streams, also on failure (NULL: no memory). name: the host, as of host_parse(). first: what the client
- * has sent already. */
+/* Owns both streams, also on failure (NULL: out of memory). name: the host, as returned by host_parse(). first:
+ * what the client has already sent. */
 struct pass *pass_new(struct stream *client, struct stream *server, const char *name, struct str first,
     const struct pass_ops *ops, void *user);
-void pass_start(struct pass *p); /* on_end may come inside this call */
-void pass_free(struct pass *p);  /* both peers see a reset; NULL is fine */
+void pass_start(struct pass *p); /* may call on_end */
+void pass_free(struct pass *p);  /* both peers get a reset; NULL is fine */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* serve: which queries never leave. */
+/* serve: decides which queries are answered without being forwarded. */
 #include <string.h>
 
 #include "base/fd.h"
@@ -9,7 +9,7 @@
 #include "egress/dns.h"
 #include "egress/serve.h"
 
-/* Names that no name server should be asked for (RFC 6761, 7686). */
+/* Names that must not be sent to a name server (RFC 6761, 7686). */
 static const char *const never_asked[] = { "localhost", "invalid", "onion" };
 
 static char own_domain[POLICY_NAME_SIZE]; /* "": none */
@@ -53,16 +53,16 @@ int serve_policy(const struct clients *cs, uint32_t from, const struct dns_query
 			return DNS_NXDOMAIN;
 	}
 	if (c && (!is_text || !client_may_ask(c, str_of(name)))) {
-		if (q->type == DNS_TYPE_A) /* of the several that a program asks */
+		if (q->type == DNS_TYPE_A) /* report only one of the queries that a program sends for a name */
 			egress_client_refused(c, name, 0, 0, "name is not allowed");
 		return DNS_NXDOMAIN;
 	}
 	if (own)
 		return q->type == DNS_TYPE_A ? SERVE_NAMES : DNS_NOERROR;
-	/* With a key from there the name in a TLS handshake would be hidden from the proxy. */
+	/* These records may carry an ECH key, which would hide the server name from the proxy. */
 	if (c && (q->type == DNS_TYPE_SVCB || q->type == DNS_TYPE_HTTPS))
 		return DNS_NOERROR;
-	/* Sandboxes have no IPv6: an address they cannot reach would only make programs wait for it. */
+	/* Sandboxes have no IPv6: programs would only wait for an unreachable address. */
 	if (q->type == DNS_TYPE_AAAA)
 		return DNS_NOERROR;
 	return SERVE_FORWARD;

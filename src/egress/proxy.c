@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proxy: accepts, finds out whose it is and where it was going, and makes a flow of it. */
+/* proxy: accepts connections, identifies the sandbox and the destination, and creates a flow. */
 #include "egress/proxy.h"
 
 #include <arpa/inet.h>
@@ -33,7 +33,7 @@ static void on_flow_gone(void *user)
 	px->n_flows--;
 }
 
-/* Where it was going before it was diverted. false: it came here by itself */
+/* The destination before the diversion. false: the connection was made to the proxy itself. */
 static bool destination(int fd, struct sockaddr_in *ret)
 {
 	struct sockaddr_in here;
@@ -62,7 +62,7 @@ static void take(struct proxy *px, int fd, const struct sockaddr_in *from)
 		turn_away(fd);
 		return;
 	}
-	/* From here to the sandbox there is no path to measure, only a pair of devices: see http/server.c. */
+	/* The path to the sandbox is only a pair of devices, with no bandwidth to measure: see http/server.c. */
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
 	px->n_flows++;
 	(void)flow_new(&px->env, c, fd, ntohl(to.sin_addr.s_addr), ntohs(to.sin_port));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reach: resolve, dial, ask the proxy. */
+/* reach: resolves, dials, and negotiates with the SOCKS proxy. */
 #include "egress/reach.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ struct reach {
 	struct resolve *resolve;
 	struct dial *dial;
 	struct socks *asking;
-	struct timer *failed; /* to tell of a failure from the loop */
+	struct timer *failed; /* reports a failure from the loop */
 	int no;
 	reach_fn *fn;
 	void *user;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* relay: a pipe per direction, borrowed from a pool while there are bytes in it. */
+/* relay: one pipe per direction, borrowed from a pool while it holds bytes. */
 #include "egress/relay.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #define PIPE_BYTES (256 * 1024)
 #define PIPES_KEPT 64
-#define ROUNDS 8 /* of one direction, then others have their turn */
+#define ROUNDS 8 /* of one direction, then others get their turn */
 
 struct way {
 	int from, to; /* index of the socket */
@@ -28,7 +28,7 @@ struct relay {
 	int fd[2];
 	struct watch *watch[2];
 	int events[2];
-	struct way way[2]; /* 0: from the first to the second */
+	struct way way[2]; /* 0: from the first socket to the second */
 	struct buf first;
 	size_t first_off;
 	relay_fn *fn;
@@ -52,11 +52,11 @@ static int pipe_take(struct way *w)
 		w->pipe[0] = w->pipe[1] = -1;
 		return -errno;
 	}
-	(void)fcntl(w->pipe[1], F_SETPIPE_SZ, PIPE_BYTES); /* what we get is enough */
+	(void)fcntl(w->pipe[1], F_SETPIPE_SZ, PIPE_BYTES); /* best effort */
 	return 0;
 }
 
-/* Only an empty one is kept: what is left in another belongs to its connection. */
+/* Returns an empty pipe to the pool. A pipe that still holds bytes of this connection is closed. */
 static void pipe_give(struct way *w)
 {
 	if (w->pipe[0] < 0)
@@ -101,7 +101,7 @@ static void relay_end(struct relay *r, bool reset)
 	fn(user);
 }
 
-/* What was read before the relay began. false: broken */
+/* Sends what was read before the relay started. false: connection broken. */
 static bool send_first(struct relay *r)
 {
 	while (r->first_off < r->first.n) {
@@ -121,7 +121,7 @@ static bool first_left(const struct relay *r)
 	return r->first_off < r->first.n;
 }
 
-/* From the pipe into the socket. false: broken */
+/* Moves bytes from the pipe to the socket. false: connection broken. */
 static bool way_out(struct relay *r, struct way *w)
 {
 	ssize_t n = splice(w->pipe[0], NULL, r->fd[w->to], NULL, w->held, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
@@ -145,7 +145,7 @@ static bool way_in(struct relay *r, struct way *w)
 	return true;
 }
 
-/* As far as it goes without waiting. false: broken */
+/* Moves as much as possible without blocking. false: connection broken. */
 static bool way_run(struct relay *r, struct way *w)
 {
 	if (w->to == 1 && first_left(r) && !send_first(r))
@@ -246,6 +246,6 @@ struct relay *relay_new(struct loop *l, int a, int b, struct str first, relay_fn
 		relay_drop(r, true);
 		return NULL;
 	}
-	arm(r); /* the first bytes go out as soon as the socket takes them */
+	arm(r); /* the first bytes are sent as soon as the socket is writable */
 	return r;
 }

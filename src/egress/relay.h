@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* relay: bytes between two sockets, both ways, moved by the kernel without a copy (splice). A side that ends is
- * half-closed on the other. */
+/* relay: moves bytes between two sockets in both directions with splice(), without copying. When one side ends,
+ * the other is half-closed. */
 #pragma once
 
 #include <stddef.h>
@@ -10,8 +10,9 @@
 struct loop;
 struct relay;
 
-typedef void relay_fn(void *user); /* it is over, and the sockets are closed; once, never inside relay_new() */
+typedef void relay_fn(void *user); /* the relay has ended and the sockets are closed; called once, never inside
+				    * relay_new() */
 
-/* Owns both fds, also on failure (NULL: no memory or fds). first: what the second one gets before all else. */
+/* Owns both fds, also on failure (NULL: out of memory or fds). first: bytes that b gets before anything else. */
 struct relay *relay_new(struct loop *l, int a, int b, struct str first, relay_fn *fn, void *user);
-void relay_free(struct relay *r); /* both peers see a reset; NULL is fine */
+void relay_free(struct relay *r); /* both peers get a reset; NULL is fine */

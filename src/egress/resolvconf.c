@@ -73,7 +73,7 @@ void resolvconf_refresh(struct resolvconf *rc)
 	struct stat st;
 
 	if (rc->dirfd < 0 || fstatat(rc->dirfd, "resolv.conf", &st, 0) < 0)
-		return; /* keep what was known: it may come back in a moment */
+		return; /* keep the old servers: the file may be back soon */
 	if (st.st_ino == rc->last.st_ino && st.st_size == rc->last.st_size &&
 	    st.st_mtim.tv_sec == rc->last.st_mtim.tv_sec && st.st_mtim.tv_nsec == rc->last.st_mtim.tv_nsec)
 		return;

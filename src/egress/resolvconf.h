@@ -17,19 +17,19 @@ union upstream {
 	struct sockaddr_in6 v6;
 };
 
-/* The `nameserver` lines of such a file; what is not understood is skipped, as resolvers do. Returns how many. */
+/* Parses `nameserver` lines; other or malformed lines are skipped, as resolvers do. Returns how many were found. */
 size_t resolvconf_parse(struct str text, union upstream ret[UPSTREAMS_MAX]);
 
 /* The host's file, read again when it has changed. */
 struct resolvconf {
-	int dirfd; /* of /etc: the file is replaced, not written to */
+	int dirfd; /* of /etc: the file is replaced, not rewritten */
 	struct stat last;
 	union upstream up[UPSTREAMS_MAX];
 	size_t n;
-	bool fixed; /* given by the operator: the host's file does not count */
+	bool fixed; /* configured by the operator: the host's file is ignored */
 };
 
-/* Addresses with commas between them, instead of the host's file. */
+/* Sets a comma-separated list of addresses instead of the host's file. */
 bool resolvconf_fix(struct resolvconf *rc, struct str list);
 void resolvconf_open(struct resolvconf *rc);
 void resolvconf_refresh(struct resolvconf *rc);

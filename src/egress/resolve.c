@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* resolve: a small cache before the forwarder. */
+/* resolve: a small cache in front of the forwarder. */
 #include "egress/resolve.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "ipc/policy.h"
 #include "loop/loop.h"
 
-#define PLACES 1024 /* a name has one place; whoever comes later takes it */
+#define PLACES 1024 /* one entry per hash; a later name replaces an earlier one */
 #define TTL_MIN_S 2
 #define TTL_MAX_S 300
 
@@ -32,7 +32,7 @@ struct resolve {
 	struct resolver *rv;
 	char name[POLICY_NAME_SIZE];
 	struct forward *f;
-	struct timer *timer; /* of an answer from the cache: it too comes from the loop */
+	struct timer *timer; /* for a cached answer, which is also delivered from the loop */
 	uint32_t addrs[RESOLVE_ADDRS_MAX];
 	size_t n;
 	resolve_fn *fn;

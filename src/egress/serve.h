@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* serve: the resolver's side towards the sandboxes: queries over UDP and TCP, and what is answered without asking. */
+/* serve: the resolver's interface to the sandboxes: queries over UDP and TCP, and those answered without
+ * forwarding. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,18 +18,18 @@ struct dns_query;
 #define SERVE_CONN_QUERIES_MAX 64
 #define SERVE_IDLE_MS 15000
 
-/* Both own their bound, non-blocking socket. NULL: no memory. */
+/* Both own their bound, non-blocking socket. NULL: out of memory. */
 struct server_udp *server_udp_new(struct loop *l, int fd, struct forwarder *fw, const struct clients *cs);
 struct server_tcp *server_tcp_new(struct loop *l, int fd, struct forwarder *fw, const struct clients *cs);
 
 #define SERVE_NAMES_TTL_S 60
 
-/* "DOMAIN=ADDRESS": what the domain of this server, and names below it, mean to sandboxes. */
+/* "DOMAIN=ADDRESS": the address that sandboxes get for the domain of this server and for names below it. */
 bool serve_names(const char *text);
 
 #define SERVE_FORWARD (-1)
 #define SERVE_NAMES (-2) /* answered with the address of serve_names() */
 uint32_t serve_names_ip(void);
 
-/* The rcode of queries that are answered here, without records; or one of the above. from: the address of who asks. */
+/* The rcode for a query that is answered here without records, or one of the above. from: the client's address. */
 int serve_policy(const struct clients *cs, uint32_t from, const struct dns_query *q);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* serve: queries over connections, each with its length before it; several may be under way at once. */
+/* serve: queries over TCP, each preceded by its length; several may be open at once. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -36,7 +36,7 @@ struct conn {
 	struct timer *idle;
 	struct ask *asks;
 	unsigned n_asks;
-	bool eof; /* the client asks no more and waits for the rest */
+	bool eof; /* the client has closed its side and waits for the remaining answers */
 };
 
 struct ask {
@@ -91,7 +91,7 @@ static void on_answer(void *user, const uint8_t *p, size_t n)
 		conn_close(c);
 }
 
-/* false: no more of this connection */
+/* false: stop reading from this connection */
 static bool take_query(struct conn *c, const uint8_t *p, size_t n)
 {
 	struct dns_query q;

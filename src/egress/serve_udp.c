@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* serve: queries in packets. */
+/* serve: queries over UDP. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -12,7 +12,7 @@
 #include "loop/loop.h"
 
 #define PACKETS_PER_ROUND 32
-#define PACKET_MAX 1024 /* larger than any query that is taken */
+#define PACKET_MAX 1024 /* larger than any accepted query */
 
 struct server_udp {
 	int fd;
@@ -32,7 +32,7 @@ struct ask { /* one forwarded query */
 
 static void reply(struct server_udp *s, const struct sockaddr_in *to, const void *p, size_t n)
 {
-	/* A full socket buffer loses it, as the network may: clients ask again. */
+	/* If the socket buffer is full the answer is lost, as on the network: clients retry. */
 	(void)sendto(s->fd, p, n, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)to, sizeof *to);
 }
 
@@ -65,7 +65,7 @@ static void on_answer(void *user, const uint8_t *p, size_t n)
 	free(a);
 }
 
-/* The client has lost patience and asks the same again: the first one is still under way. */
+/* The client repeats a query whose first copy is still open. */
 static bool asked_already(const struct server_udp *s, const struct sockaddr_in *from, uint16_t id)
 {
 	for (const struct ask *a = s->first; a; a = a->next) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sni: RFC 8446 4.1.2 and RFC 6066 3, strictly. */
+/* sni: a strict parser for RFC 8446 4.1.2 and RFC 6066 3. */
 #include "egress/sni.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #define EXT_SERVER_NAME 0
 #define NAME_HOST 0
 
-struct in { /* a reader that cannot pass the end; `bad` sticks */
+struct in { /* a reader that cannot run past the end; `bad` is sticky */
 	const uint8_t *p;
 	size_t n;
 	bool bad;
@@ -36,7 +36,7 @@ static uint32_t get(struct in *in, size_t bytes)
 	return v;
 }
 
-/* A part with its length before it. */
+/* A vector that is preceded by its length. */
 static struct in part(struct in *in, size_t len_bytes, size_t min, size_t max)
 {
 	size_t n = get(in, len_bytes);
@@ -66,7 +66,7 @@ static int parse_server_name(struct in ext, char ret[POLICY_NAME_SIZE])
 	uint32_t type = get(&list, 1);
 	struct in name = part(&list, 2, 1, 65535);
 
-	/* One name of the one type that there is: of several, each reader might take another. */
+	/* Exactly one name, of the only defined type: of several names, parsers might pick different ones. */
 	if (ext.bad || ext.n || list.bad || list.n || name.bad || type != NAME_HOST)
 		return -EBADMSG;
 	return take_name(name, ret);
@@ -112,7 +112,7 @@ static int parse_hello(struct in hello, char ret[POLICY_NAME_SIZE])
 	return hello.bad || hello.n ? -EBADMSG : parse_extensions(all, ret);
 }
 
-/* The message may be cut into records anywhere: its bytes are put together first. */
+/* The message may be split into records anywhere, so its bytes are joined first. */
 int sni_parse(struct str in, char ret[POLICY_NAME_SIZE])
 {
 	static uint8_t msg[SNI_HELLO_MAX]; /* one thread, never nested */
@@ -146,7 +146,7 @@ int sni_parse(struct str in, char ret[POLICY_NAME_SIZE])
 		rest.n -= RECORD_HEAD + len;
 	}
 	if (n > want)
-		return -EBADMSG; /* a second message already: no client may send one yet */
+		return -EBADMSG; /* a client must not send a second message yet */
 	return parse_hello((struct in) { msg + HANDSHAKE_HEAD, want - HANDSHAKE_HEAD, false }, ret);
 }
 

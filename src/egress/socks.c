@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* socks: three questions, three answers, read byte by byte so that nothing of what follows is taken. */
+/* socks: up to three requests and answers. Answers are read exactly, so that no byte after them is consumed. */
 #include "egress/socks.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ struct socks {
 	struct watch *watch;
 	struct timer *timer;
 	enum step step;
-	struct buf login, request; /* what is still to be said */
+	struct buf login, request; /* messages still to be sent */
 	struct buf out;
 	size_t off;
 	uint8_t in[ANSWER_MAX];
@@ -67,7 +67,7 @@ static void finish(struct socks *s, int no)
 	fn(user, fd);
 }
 
-/* Says that next, and waits for an answer of at least so many bytes. */
+/* Sends the next request and waits for an answer of at least `want` bytes. */
 static void ask(struct socks *s, enum step step, const struct buf *what, size_t want)
 {
 	s->step = step;
@@ -79,7 +79,7 @@ static void ask(struct socks *s, enum step step, const struct buf *what, size_t 
 	watch_set(s->watch, WATCH_OUT);
 }
 
-/* The answer to the last question is longer than its head says at first. 0: it is all there */
+/* The full length of the last answer, which depends on its address type; 0: unknown type. */
 static size_t more_of_connect(const struct socks *s)
 {
 	size_t address = s->in[3] == BY_IPV4 ? 4

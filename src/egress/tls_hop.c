@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tls_hop: two streams, each at the other's pace. */
+/* tls_hop: two streams with back-pressure in both directions. */
 #include "egress/tls_hop.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 struct hop {
 	struct stream *near, *wire;
 	struct timer *timer;
-	bool ready; /* the handshake is over */
+	bool ready; /* the handshake is complete */
 	bool near_ended, wire_ended;
 	unsigned ticks;
 };
@@ -32,7 +32,7 @@ static void hop_free(struct hop *h)
 	free(h);
 }
 
-/* Both sides are told what there still is to tell. */
+/* Flushes and closes both streams. */
 static void hop_end(struct hop *h)
 {
 	stream_close_flushed(take_ptr(&h->near));
@@ -40,7 +40,8 @@ static void hop_end(struct hop *h)
 	hop_free(h);
 }
 
-/* Whoever had the other end has closed it altogether, not only for writing: no read tells that while reading is off. */
+/* Whether the local peer has closed its socket completely, not only for writing. While reading is off, no read
+ * shows this. */
 static bool is_left(const struct hop *h)
 {
 	struct pollfd p = { .fd = stream_fd(h->near) };
@@ -190,6 +191,6 @@ int tls_hop(struct loop *l, int fd, const struct rules_socks *how)
 	dial_keep_alive(fd);
 	timer_arm(h->timer, TLS_HOP_TICK_MS);
 	stream_read(h->wire, true);
-	stream_write(h->wire, STR_NULL); /* begins the handshake */
+	stream_write(h->wire, STR_NULL); /* starts the handshake */
 	return pair[0];
 }

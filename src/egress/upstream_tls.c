@@ -12,7 +12,7 @@
 #include "http/tls_filter.h"
 
 static SSL_CTX *ctx;
-static SSL_CTX *proxy_ctx; /* the same authorities; what is spoken inside has no name */
+static SSL_CTX *proxy_ctx; /* the same authorities, without ALPN */
 
 int upstream_tls_open(const char *ca_file, struct err *e)
 {
@@ -52,7 +52,7 @@ SSL *upstream_tls_connect(const char *host)
 	return NULL;
 }
 
-/* NULL: no memory, or no certificate in it. */
+/* NULL: out of memory, or no certificate in it. */
 static X509_STORE *store_of(const char *pem)
 {
 	X509_STORE *store = X509_STORE_new();
@@ -64,7 +64,7 @@ static X509_STORE *store_of(const char *pem)
 		n += X509_STORE_add_cert(store, cert);
 		X509_free(cert);
 	}
-	ERR_clear_error(); /* what ends the list */
+	ERR_clear_error(); /* the error that marks the end of the list */
 	BIO_free(b);
 	if (n > 0)
 		return store;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* upstream_tls: the client's end of TLS towards the hosts outside, which must show a certificate for their name that
- * the host's authorities have given. */
+/* upstream_tls: the client side of TLS to outside hosts, whose certificates are verified against the host's
+ * authorities. */
 #pragma once
 
 #include <openssl/ssl.h>
 
 #include "base/err.h"
 
-/* Once, before the process is confined. ca_file: more authorities than the host's own; NULL: none. */
+/* Called once, before the process is confined. ca_file: additional authorities; NULL: none. */
 int upstream_tls_open(const char *ca_file, struct err *e);
-SSL *upstream_tls_connect(const char *host); /* NULL: no memory */
+SSL *upstream_tls_connect(const char *host); /* NULL: out of memory */
 
-/* To a proxy, by its name or address. ca: the certificates (PEM) of the authorities that count; NULL: the host's own.
- * NULL: no memory, or nothing in there. */
+/* TLS to a proxy, by its name or address. ca: certificates (PEM) of the only trusted authorities; NULL: the host's
+ * own. NULL: out of memory, or no certificate in ca. */
 SSL *upstream_tls_proxy(const char *host, const char *ca);

@@ -97,8 +97,7 @@ int build_mkdirs(const char *path, const struct owner *o, struct err *e)
 	}
 }
 
-/* --- new accounts
- * ------------------------------------------------------------------------------------------------- */
+/* --- new accounts ------------------------------------------------------------------------------------------------ */
 
 static int append(const char *path, mode_t mode, const char *line, struct err *e)
 {

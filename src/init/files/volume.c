@@ -71,8 +71,7 @@ void volume_errno(struct http_req *rq, int no, const char *what, const char *pat
 	}
 }
 
-/* --- parameters of a request
- * ------------------------------------------------------------------------------------- */
+/* --- parameters of a request ------------------------------------------------------------------------------------- */
 
 static int param(struct http_req *rq, const char *name, char **ret)
 {
@@ -161,8 +160,7 @@ int volume_parents(struct http_req *rq, const struct volume_target *t)
 	return 0;
 }
 
-/* --- entries
- * ----------------------------------------------------------------------------------------------------- */
+/* --- entries ----------------------------------------------------------------------------------------------------- */
 
 static const char *type_of(mode_t mode)
 {
