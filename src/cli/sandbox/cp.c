@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll cp: files and directories into a sandbox and out of it. */
+/* atoll cp: copies files and directories into and out of a sandbox. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,14 +15,14 @@
 #include "cli/settings.h"
 #include "cli/signals.h"
 
-#define NEW_FILE_MODE 0644 /* what a sandbox gives to a file that is new */
+#define NEW_FILE_MODE 0644 /* mode of a new file in a sandbox */
 
 struct job {
 	struct cp_path from, to;
 	struct cp_end in;
 };
 
-/* Commands inside know nothing of "~", but start in the home. */
+/* Removes a leading "~": commands inside do not expand it, but start in the home directory. */
 static const char *below_home(const char *path)
 {
 	if (strcmp(path, "~") == 0)
@@ -56,7 +56,7 @@ static int set_mode(const struct job *j, const char *target, unsigned mode)
 	return cp_run(&j->in, argv);
 }
 
-/* What is there where the copy is to go. 0, or EXIT_FAILURE, said. */
+/* Looks up the destination in the sandbox. Returns 0, or EXIT_FAILURE after printing a message. */
 static int look(const struct job *j, const char *path, struct atoll_file *ret, bool *ret_exists)
 {
 	struct atoll_error e;
@@ -111,7 +111,7 @@ static int up(const struct job *j)
 
 struct sink {
 	int fd;
-	int rc; /* of the write that failed */
+	int rc; /* result of the failed write */
 };
 
 static int take(void *user, const void *p, size_t n)
@@ -132,7 +132,7 @@ static int down_to(const struct job *j, int fd, const char *target)
 	return s.rc < 0 ? fail("write '%s': %s", target, strerrordesc_np(-s.rc)) : failed(&e);
 }
 
-/* What is new and did not become whole does not stay. */
+/* If the copy fails, an incomplete new file is removed. */
 static int down_file(const struct job *j, const char *target, unsigned mode)
 {
 	bool is_new = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/sandbox/cp_path: the two ends of a copy. */
+/* cli/sandbox/cp_path: parses the source and destination of a copy. */
 #include "cli/sandbox/cp_path.h"
 
 static bool is_id(struct str s)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/sandbox/cp_tree: a directory into a sandbox or out of it. */
+/* cli/sandbox/cp_tree: copies a directory into or out of a sandbox. */
 #include "cli/sandbox/cp_tree.h"
 
 #include <errno.h>
@@ -16,16 +16,16 @@
 #include "cli/sandbox/unpack.h"
 #include "cli/signals.h"
 
-#define ERRORS_MAX (16 * 1024) /* of what tar complains about */
+#define ERRORS_MAX (16 * 1024) /* of tar's error messages */
 
 struct copy {
 	struct atoll_process *p;
-	struct pack *pack;     /* up, until all of it is sent */
-	struct unpack *unpack; /* down */
-	char *piece;           /* of ATOLL_INPUT_MAX */
-	struct buf errors;     /* what the command wrote to its standard error */
+	struct pack *pack;     /* upload, until everything is sent */
+	struct unpack *unpack; /* download */
+	char *piece;           /* ATOLL_INPUT_MAX bytes */
+	struct buf errors;     /* standard error of the command */
 	struct err e;
-	bool failed; /* here: reason in e */
+	bool failed; /* on this side; reason in e */
 };
 
 static int on_output(void *user, enum atoll_stream which, const void *p, size_t n)
@@ -44,7 +44,7 @@ static int on_output(void *user, enum atoll_stream which, const void *p, size_t 
 	return c->failed;
 }
 
-/* Sends the next piece if the one before is through. */
+/* Sends the next piece if the process can take it. */
 static int feed(struct copy *c)
 {
 	if (!c->pack || !atoll_process_can_send(c->p))
@@ -58,7 +58,7 @@ static int feed(struct copy *c)
 		return 0;
 	if (n == 0)
 		(void)atoll_process_close_stdin(c->p);
-	c->pack = NULL; /* all sent, or nobody wants any more */
+	c->pack = NULL; /* all sent, or the process no longer reads */
 	return 0;
 }
 
@@ -91,13 +91,13 @@ static void show_errors(struct copy *c)
 	}
 }
 
-/* 0 or EXIT_FAILURE. */
+/* Kills the command if it still runs, prints errors, and returns 0 or EXIT_FAILURE. */
 static int outcome(const struct cp_end *in, struct copy *c, int rc, struct atoll_error *e)
 {
 	struct atoll_error ignored;
 
 	if (rc != 1 && atoll_process_pid(c->p) > 0) {
-		atoll_set_stop(in->a, NULL, NULL); /* the signal that ends us must not end this call too */
+		atoll_set_stop(in->a, NULL, NULL); /* the signal that stopped us must not cancel this call */
 		(void)atoll_process_signal(c->p, SIGKILL, &ignored);
 	}
 	show_errors(c);
@@ -137,7 +137,7 @@ int cp_run(const struct cp_end *in, const char *const *argv)
 
 int cp_tree_up(const struct cp_end *in, const char *local, const char *remote)
 {
-	/* No names of users of this machine, and the modes as they are here. */
+	/* Without the names of local users, and with the modes unchanged. */
 	const char *const argv[] = {
 		"/bin/sh",
 		"-c",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/sandbox/cp_tree: a directory into a sandbox or out of it, as an archive through a tar that runs inside. */
+/* cli/sandbox/cp_tree: copies a directory into or out of a sandbox, as an archive, with a tar process inside. */
 #pragma once
 
 #include "client/atoll.h"
@@ -7,13 +7,13 @@
 struct cp_end {
 	struct atoll *a;
 	struct atoll_sandbox *sb;
-	const char *user; /* NULL: the template's */
+	const char *user; /* NULL: the template's user */
 };
 
-/* Content of one directory into another, which is made if need be. `remote`: relative to the user's home. 0 or
- * EXIT_FAILURE, said. */
+/* Copies the contents of one directory into another, which is created if it does not exist. `remote` is relative to
+ * the user's home. Returns 0, or EXIT_FAILURE after printing a message. */
 int cp_tree_up(const struct cp_end *in, const char *local, const char *remote);
 int cp_tree_down(const struct cp_end *in, const char *remote, const char *local);
 
-/* A command of a copy, without input and output; its errors are shown. 0 or EXIT_FAILURE. */
+/* Runs a command without input and output and prints its errors. Returns 0 or EXIT_FAILURE. */
 int cp_run(const struct cp_end *in, const char *const *argv);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll create: a new sandbox. */
+/* atoll create: creates a sandbox. */
 #include <stdio.h>
 #include <stdlib.h>
 

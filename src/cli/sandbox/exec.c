@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll exec: a command in a sandbox that is there. */
+/* atoll exec: runs a command in an existing sandbox. */
 #include <unistd.h>
 
 #include "base/fd.h"

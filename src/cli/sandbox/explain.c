@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll explain: what a sandbox was refused, to whom in it, and why. */
+/* atoll explain: shows what a sandbox was refused, which process was refused it, and why. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +11,9 @@
 #include "cli/settings.h"
 #include "cli/table.h"
 
-#define ROWS_MAX 1000 /* as many entries as one question brings */
+#define ROWS_MAX 1000 /* maximum entries of one response */
 
-struct row { /* entries about the same thing; all is borrowed from the newest of them */
+struct row { /* entries with the same cause; borrows from the newest of them */
 	const struct atoll_log *newest;
 	const char *what, *process, *pid, *why;
 	unsigned long long times;
@@ -28,7 +28,7 @@ static const char *field(const struct atoll_log *l, const char *name)
 	return "";
 }
 
-/* Refused tokens and the like have neither a call nor a reason: their message says it all. */
+/* Entries such as refused tokens have no system call and no reason; their message is complete. */
 static struct row row_of(const struct atoll_log *l)
 {
 	const char *call = field(l, "call");
@@ -42,7 +42,7 @@ static struct row row_of(const struct atoll_log *l)
 		.times = n ? n : 1 };
 }
 
-/* In the order of the last time, the latest last, as logs are read. */
+/* Merges entries into rows, ordered by their last occurrence, the latest last, like a log. */
 static size_t gather(const struct atoll_logs *logs, struct row *rows)
 {
 	size_t n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll fork: copies of a running sandbox. */
+/* atoll fork: creates copies of a running sandbox. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 #include "cli/settings.h"
 #include "client/atoll.h"
 
-#define COUNT_MAX 100 /* of the API */
+#define COUNT_MAX 100 /* limit of the API */
 
 static int report(const char *id, const struct atoll_forks *f)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll info: one sandbox. */
+/* atoll info: shows one sandbox. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

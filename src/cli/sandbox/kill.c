@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll kill: end sandboxes. */
+/* atoll kill: kills sandboxes. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "cli/cli.h"
 #include "cli/settings.h"
 
-/* One that is gone already is a failure if it was named, but not if it was on a list. */
+/* A sandbox that has already ended is an error if the user named it, but not if it came from a list. */
 static int kill_one(struct atoll *a, const char *id, bool may_be_gone)
 {
 	struct atoll_error e;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/sandbox/lang: how a program file is run. */
+/* cli/sandbox/lang: determines how a program file is run. */
 #include "cli/sandbox/lang.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ static const struct known {
 	const char *name, *program, *extension;
 } names[] = {
 	{ "python", "python3", ".py" }, { "python3", "python3", ".py" }, { "py", "python3", ".py" },
-	/* .mjs: a program from standard input may use import and top-level await */
+	/* .mjs allows a program from standard input to use import and top-level await */
 	{ "javascript", "node", ".mjs" }, { "js", "node", ".mjs" }, { "node", "node", ".mjs" },
 	{ "bash", "bash", ".sh" }, { "sh", "bash", ".sh" }, { "shell", "bash", ".sh" },
 }, extensions[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll pause, resume and timeout: how long sandboxes live. */
+/* atoll pause, resume and timeout: control the lifetime of sandboxes. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -25,7 +25,7 @@ static int pause_disk(struct atoll *a, const char *id, unsigned timeout_s, struc
 	return atoll_pause_disk(a, id, e);
 }
 
-/* Every one is tried, also when one before failed. */
+/* Continues with the next sandbox after a failure. */
 static int for_each(struct atoll *a, const char *what, char **ids, int n, unsigned timeout_s, change *fn)
 {
 	struct atoll_error e;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll limits: what a sandbox may use, shown and changed. */
+/* atoll limits: shows and changes the resource limits of a sandbox. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll list: sandboxes that there are. */
+/* atoll list: lists sandboxes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/sandbox/login: a command as a login shell runs it. */
+/* cli/sandbox/login: runs a command through a login shell. */
 #include "cli/sandbox/login.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 const char **login_command(const char *const *words, size_t n)
 {
-	/* The words are arguments, never part of the script: nothing has to be quoted. */
+	/* The words are passed as arguments, not as part of the script, so nothing needs quoting. */
 	static const char *const shell[] = { "/bin/bash", "-l", "-c", "exec -- \"$@\"", "atoll" };
 	const char **v = calloc(ARRAY_LEN(shell) + n + 1, sizeof(*v));
 

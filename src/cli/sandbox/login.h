@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/sandbox/login: a command as a login shell runs it, with the PATH and variables of the sandbox's profile, as the
- * SDKs do it. */
+/* cli/sandbox/login: runs a command through a login shell, with the PATH and variables of the sandbox's profile, as
+ * the SDKs do. */
 #pragma once
 
 #include <stddef.h>
 
-/* NULL-terminated; the words are borrowed, the array is malloc'ed. NULL when out of memory. */
+/* Returns a NULL-terminated array, or NULL if memory runs out. The caller frees the array; the words are borrowed. */
 const char **login_command(const char *const *words, size_t n);

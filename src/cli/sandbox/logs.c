@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll logs: what happened in and to a sandbox. */
+/* atoll logs: shows the log of a sandbox. */
 #include <errno.h>
 #include <jansson.h>
 #include <poll.h>
@@ -18,7 +18,7 @@
 #define LIMIT_MAX 1000
 #define LINE_MAX_BYTES (1024 * 1024)
 
-struct shown { /* the last millisecond of which anything was shown, and what */
+struct shown { /* entries shown with the latest timestamp, in milliseconds */
 	int64_t at_ms;
 	char **lines;
 	size_t n;
@@ -32,7 +32,7 @@ static void shown_done(struct shown *f)
 	*f = (struct shown) { .lines = NULL };
 }
 
-/* Text of users and of the sandbox on a terminal. */
+/* Formats an entry for a terminal; its text is untrusted. */
 static char *text_line(const struct atoll_log *l)
 {
 	autobuf struct buf b = BUF_INIT(LINE_MAX_BYTES);
@@ -71,7 +71,7 @@ static bool was_shown(const struct shown *f, const char *line)
 	return false;
 }
 
-/* Takes the line. */
+/* Takes ownership of the line. */
 static int remember(struct shown *f, int64_t at_ms, char *line)
 {
 	if (at_ms != f->at_ms)
@@ -106,7 +106,7 @@ static int print_new(const struct atoll_logs *logs, struct shown *f, bool json)
 	return 0;
 }
 
-/* 1, 0, or -1 and the reason was said. */
+/* Returns 1 if the sandbox exists, 0 if not, or -1 after printing a message. */
 static int is_there(struct atoll *a, const char *id)
 {
 	struct atoll_list *l;
@@ -144,7 +144,8 @@ static int show(struct atoll *a, struct job *j)
 	return 0;
 }
 
-/* Until a signal comes, nobody reads any more, or the sandbox has ended and its last entries were told. */
+/* Runs until a signal arrives, the output cannot be written, or the sandbox has ended and its last entries are shown.
+ */
 static int follow(struct atoll *a, struct job *j)
 {
 	struct pollfd fd = { .fd = signals_fd(), .events = POLLIN };
@@ -157,7 +158,7 @@ static int follow(struct atoll *a, struct job *j)
 		there = is_there(a, j->id);
 		if (there < 0)
 			return EXIT_FAILURE;
-		/* Again from the last millisecond: more may have happened in it since. */
+		/* Includes the last millisecond again: later entries may have the same timestamp. */
 		j->q.from_ms = j->shown.at_ms;
 		rc = show(a, j);
 	}

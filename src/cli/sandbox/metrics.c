@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll metrics: what a sandbox used. */
+/* atoll metrics: shows the resource usage of a sandbox. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll notebook: what a sandbox ran, as a notebook of Jupyter. */
+/* atoll notebook: exports the code that a sandbox ran as a Jupyter notebook. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static int take(void *user, const void *p, size_t n)
 	return fwrite(p, 1, n, user) == n ? 0 : -1;
 }
 
-/* The file appears when all of it is there. */
+/* The file is created only once its content is complete. */
 static int fetch_to_file(struct atoll *a, const char *id, const char *context, const char *file)
 {
 	autofree char *part = str_fmt("%s.part", file);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/sandbox/pack: a directory of this machine as an archive. */
+/* cli/sandbox/pack: reads a local directory as an archive. */
 #include "cli/sandbox/pack.h"
 
 #include <fcntl.h>
@@ -20,11 +20,11 @@
 struct pack {
 	FTS *walk;
 	char *dir;
-	size_t dir_len; /* of the names that fts gives, what is before the part below */
-	int fd;         /* of the file being read, or -1 */
-	uint64_t left;  /* bytes of it */
+	size_t dir_len; /* length of the prefix to remove from names returned by fts(3) */
+	int fd;         /* the file being read, or -1 */
+	uint64_t left;  /* its bytes still to be read */
 	size_t padding;
-	struct buf out; /* headers and padding that wait to be taken */
+	struct buf out; /* headers and padding not yet returned */
 	bool ended;
 	size_t skipped;
 };
@@ -91,7 +91,7 @@ static int put_entry(struct pack *p, const FTSENT *f, const struct tar_entry *t)
 	return rc;
 }
 
-/* The size is that of the open file: it counts for the header, whatever happens to the file afterwards. */
+/* The header gets the size of the open file, even if the file changes afterwards. */
 static int open_file(struct pack *p, const FTSENT *f, struct tar_entry *t)
 {
 	struct stat st;
@@ -131,7 +131,7 @@ static int add(struct pack *p, const FTSENT *f)
 	return put_entry(p, f, &t);
 }
 
-/* Puts the next entry into `out`, or the end of the archive. */
+/* Writes the header of the next entry, or the end of the archive, to `out`. */
 static int next(struct pack *p)
 {
 	FTSENT *f = fts_read(p->walk);
@@ -163,7 +163,7 @@ static int next(struct pack *p)
 	}
 }
 
-/* Some of the open file. One that has become shorter is filled up with zeroes: the header has told its size. */
+/* Reads from the open file. If the file was truncated meanwhile, it is padded with zeros to the size in the header. */
 static ssize_t read_file(struct pack *p, char *to, size_t n)
 {
 	ssize_t got = 0;

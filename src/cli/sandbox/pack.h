@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/sandbox/pack: a directory of this machine as an archive, read piece by piece. Names in it are below "./". */
+/* cli/sandbox/pack: reads a local directory as an archive, piece by piece. Names in it begin with "./". */
 #pragma once
 
 #include <stddef.h>
@@ -12,6 +12,7 @@ struct pack;
 int pack_new(const char *dir, struct pack **ret, struct err *e);
 void pack_free(struct pack *p);
 
-/* Fills `to`: the number of bytes, 0 at the end, or a negative errno. What cannot be read is said and left out. */
+/* Fills `to`. Returns the number of bytes, 0 at the end, or a negative errno value. Files that cannot be read are
+ * skipped with a message. */
 ssize_t pack_read(struct pack *p, void *to, size_t n, struct err *e);
 size_t pack_skipped(const struct pack *p);

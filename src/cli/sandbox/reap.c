@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll reap: end the sandboxes that nobody has used for a while. */
+/* atoll reap: kills sandboxes that have been idle for a while. */
 #include "cli/sandbox/reap.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ static bool is_meant(const struct job *j, const struct atoll_info *i)
 	return (j->paused || strcmp(i->state, "paused") != 0) && reap_is_idle(i, now_ms(), j->idle_s);
 }
 
-/* Asked again right before: the list may be some time old by then, and somebody may have come back. */
+/* Checks again right before the kill: the list may be old, and the sandbox may have been used since. */
 static int reap_one(struct atoll *a, const struct job *j, const char *id)
 {
 	struct atoll_list *l;

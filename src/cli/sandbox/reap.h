@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/sandbox/reap: which sandboxes nobody has used for a while. No I/O. */
+/* cli/sandbox/reap: finds idle sandboxes. No I/O. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,6 +7,6 @@
 
 #include "client/atoll.h"
 
-/* Whether the last call into it is idle_s or more before now. A sandbox of which that is not known counts from its
- * start. */
+/* True if the last call into the sandbox was idle_s or more ago. If this time is unknown, the sandbox's start counts.
+ */
 bool reap_is_idle(const struct atoll_info *i, uint64_t now_ms, uint64_t idle_s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll run: a program file in a sandbox of its own, which ends with it. */
+/* atoll run: runs a program file in a new sandbox, which is killed afterwards. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,8 +21,8 @@
 #define HOME "/home/user"
 
 struct program {
-	int fd;                   /* content, from where head ends */
-	char head[LANG_TEXT_MAX]; /* its first bytes, read already */
+	int fd;                   /* the content after head */
+	char head[LANG_TEXT_MAX]; /* its first bytes, already read */
 	size_t n_head, given;
 	struct lang lang;
 	char *remote; /* its path in the sandbox */
@@ -85,7 +85,8 @@ static int open_content(struct program *p, const char *name)
 	return read_head(p, name);
 }
 
-/* How to run it: what was said, else the extension, else its first line, else (standard input) Python. */
+/* Chooses the interpreter by the --lang option, else the extension, else the first line, else (standard input)
+ * Python. */
 static int find_language(struct program *p, const char *name, const char *lang)
 {
 	struct str head = { p->head, p->n_head };
@@ -122,7 +123,7 @@ static int program_open(struct program *p, const char *name, const char *lang)
 	return p->remote ? 0 : fail("out of memory");
 }
 
-/* "python3 /home/user/x.py ARGS": borrowed words, malloc'ed array. */
+/* Returns "python3 /home/user/x.py ARGS". The caller frees the array; the words are borrowed. */
 static const char **program_words(const struct program *p, char **args, size_t n_args)
 {
 	const char *words[LANG_WORDS_MAX + 1];

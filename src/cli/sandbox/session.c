@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/sandbox/session: one command in a sandbox, with our own streams. */
+/* cli/sandbox/session: runs one command in a sandbox, connected to our standard streams. */
 #include "cli/sandbox/session.h"
 
 #include <errno.h>
@@ -19,8 +19,8 @@
 #include "cli/settings.h"
 #include "cli/signals.h"
 
-#define KILL_AFTER_MS 3000   /* SIGTERM, then this, then SIGKILL */
-#define KEYS_MAX (64 * 1024) /* typed or pasted, and not sent yet */
+#define KILL_AFTER_MS 3000   /* from SIGTERM to SIGKILL */
+#define KEYS_MAX (64 * 1024) /* keyboard input not yet sent */
 
 int session_exit_status(const struct atoll_exit *x)
 {
@@ -44,18 +44,18 @@ struct run {
 	const struct session *s;
 	struct atoll_process *p;
 	bool input_open;
-	int output_no;       /* errno of our own output: nobody reads it any more */
-	unsigned n_signals;  /* that have been acted on */
-	uint64_t kill_at_ms; /* 0: it may go on */
-	bool asked;          /* it was sent a SIGTERM */
-	struct buf in;       /* input that was read and not sent yet */
+	int output_no;       /* errno if writing our output failed */
+	unsigned n_signals;  /* signals handled so far */
+	uint64_t kill_at_ms; /* 0: no kill scheduled */
+	bool asked;          /* SIGTERM was sent */
+	struct buf in;       /* input read but not yet sent */
 	struct terminal terminal;
 	struct escape escape;
-	bool left;   /* by the escape keys, or the terminal is gone */
-	bool resize; /* the size has to be told */
+	bool left;   /* by the escape keys, or the terminal is closed */
+	bool resize; /* the new size must be sent */
 };
 
-/* The terminal or pipe may have been made non-blocking by whoever shares it. */
+/* Another process that shares the terminal or pipe may have made it non-blocking. */
 static int write_out(int fd, const char *p, size_t n)
 {
 	while (n > 0) {
@@ -86,8 +86,8 @@ static int on_output(void *user, enum atoll_stream which, const void *p, size_t 
 
 /* --- input --- */
 
-/* A pipe is read when its bytes can be sent. Keys are read always: those that leave must work when nothing else
- * does. */
+/* A pipe is read only when its bytes can be sent. Keys are always read: the escape keys must work even if the
+ * connection hangs. */
 static bool wants_input(const struct run *r)
 {
 	if (!r->input_open)
@@ -131,7 +131,7 @@ static void send_input(struct run *r)
 
 	if (rc == -EAGAIN)
 		return;
-	buf_consume(&r->in, rc == 0 ? n : r->in.n); /* nobody reads it any more: as with a local pipe it is lost */
+	buf_consume(&r->in, rc == 0 ? n : r->in.n); /* on an error the rest is lost, as with a local pipe */
 	if (rc < 0)
 		r->input_open = r->s->tty;
 }
@@ -145,7 +145,7 @@ static void tell_size(struct run *r)
 
 	if (signals_take_resize()) {
 		r->resize = true;
-		(void)terminal_raw(&r->terminal); /* whoever stopped us may have changed it */
+		(void)terminal_raw(&r->terminal); /* the process that stopped us may have changed the mode */
 	}
 	if (!r->resize || atoll_process_pid(r->p) == 0)
 		return;
@@ -154,8 +154,8 @@ static void tell_size(struct run *r)
 	(void)atoll_process_resize(r->p, cols, rows, &e);
 }
 
-/* Ends the command once it is known to run: before that nobody can, and it would be left behind. True: leave the
- * session. */
+/* Kills the command once its pid is known; before that it cannot be signalled and would be left running. Returns true
+ * if the session must end. */
 static bool interrupted(struct run *r)
 {
 	uint64_t now = clock_mono_ms();
@@ -172,7 +172,7 @@ static bool interrupted(struct run *r)
 	bool hurry = now >= r->kill_at_ms || (again && !first);
 	if (atoll_process_pid(r->p) == 0)
 		return hurry;
-	/* An interactive shell does not care for SIGTERM. Its children get a hang-up when it is gone. */
+	/* An interactive shell ignores SIGTERM. When it dies, its children get SIGHUP. */
 	if (hurry || r->s->tty) {
 		(void)atoll_process_signal(r->p, SIGKILL, &e);
 		return true;
@@ -263,7 +263,7 @@ int session_run(const struct session *s)
 	rc = pump(&r, &e);
 	give_terminal_back(&r, rc == 1);
 	int status = outcome(&r, rc, &e);
-	/* A local program would have been ended by its broken pipe. */
+	/* SIGPIPE would have killed a local program. */
 	if (r.output_no != 0 && s->on_interrupt == STOP_COMMAND)
 		(void)atoll_process_signal(r.p, s->tty ? SIGKILL : SIGTERM, &e);
 	atoll_process_free(r.p);
@@ -271,7 +271,7 @@ int session_run(const struct session *s)
 	return status;
 }
 
-/* Variables that a program on a terminal wants, before those that were asked for. */
+/* Adds the variables that programs on a terminal need, before those of the caller. */
 static int tty_envs(const struct atoll_command *cmd, struct atoll_pair **ret, size_t *ret_n)
 {
 	const char *term = getenv("TERM");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll shell: a shell in a sandbox, on our terminal. */
+/* atoll shell: runs a shell in a sandbox on our terminal. */
 #include "base/fd.h"
 #include "cli/cli.h"
 #include "cli/sandbox/session.h"

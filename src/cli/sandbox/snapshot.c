@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll snapshot: a snapshot out of a running server into one file, and back in (cli/sandbox/snapshot_file.h). */
+/* atoll snapshot: exports a snapshot of a running server to a file, and imports it (cli/sandbox/snapshot_file.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -47,7 +47,7 @@ static void job_done(struct job *j)
 	free(j->key_file);
 }
 
-/* Paths first, then the server's own view of the file system, where the pool is. */
+/* Resolves the paths, then enters the warden's mount namespace, in which the storage is mounted. */
 static int job_open(struct job *j, const struct place_opts *o, struct err *e)
 {
 	*j = (struct job) { .storage_fd = -1, .state = path_absolute(o->state) };
@@ -64,7 +64,7 @@ static int job_open(struct job *j, const struct place_opts *o, struct err *e)
 				 : backup_lock(j->storage_fd, e);
 }
 
-/* btrfs, with standard input or output being fd. */
+/* Runs btrfs with fd as its standard input or output. */
 static int run_btrfs(char *const argv[], int fd, int as, struct err *e)
 {
 	int status = 0;
@@ -110,7 +110,7 @@ static int on_row(void *user, const struct snapshot_row *r)
 	return 0;
 }
 
-/* By a copy of the database: the server goes on with its own. */
+/* Reads a copy of the database, because the server is using its own. */
 static int find_row(const struct job *j, const char *ref, const char *beside, struct found *ret, struct err *e)
 {
 	autofree char *from = str_fmt("%s/front/atoll.db", j->state), *copy = str_fmt("%s.db", beside);
@@ -134,7 +134,7 @@ static int find_row(const struct job *j, const char *ref, const char *beside, st
 	return -e->no;
 }
 
-/* One part, from a copy that stays as it is meanwhile. */
+/* Writes one part from a read-only copy, which does not change meanwhile. */
 static int send_part(const struct job *j, const char *name, char kind, int out, uint64_t *ret_bytes, struct err *e)
 {
 	char from[NAME_SIZE + 4], copy[NAME_SIZE + 8];
@@ -164,7 +164,7 @@ static int write_file(const struct job *j, const struct found *f, int out, struc
 	uint64_t disk = 0, memory = 0;
 	struct snapshot_head h;
 
-	(void)json_object_set_new(f->meta, "kept", kept); /* how its parts are called */
+	(void)json_object_set_new(f->meta, "kept", kept); /* the base name of its parts */
 	autofree char *meta = json_dumps(f->meta, JSON_COMPACT);
 
 	if (!meta || snapshot_key(j->key_file, true, key, e) < 0)
@@ -245,8 +245,7 @@ static int check_file(const struct job *j, int in, struct snapshot_head *h, json
 	return *ret_meta ? 0 : err_set(e, EBADMSG, "the header is damaged");
 }
 
-/* What was checked must be what is read afterwards, whoever can write to the file: from here on there is only our own
- * copy of it. */
+/* Makes a private copy: what is verified must be what is read later, even if another process can write to the file. */
 static int copy_file(const struct job *j, int given, int *ret_fd, struct err *e)
 {
 	struct stat st;
@@ -256,7 +255,7 @@ static int copy_file(const struct job *j, int given, int *ret_fd, struct err *e)
 	return S_ISREG(st.st_mode) ? private_copy(given, j->state, ret_fd, e) : err_set(e, EBADMSG, "not a file");
 }
 
-/* Into the pool as NEW+kind. */
+/* Receives a part into the storage as NEW+kind. */
 static int receive_part(const struct job *j, int in, uint64_t at, const char *old, const char *new, char kind,
     struct err *e)
 {
@@ -290,8 +289,8 @@ static void drop_new(const struct job *j, const char *new)
 	}
 }
 
-/* Without an answer it may be the server's by now, and must not be taken away from it. If it is not, the server removes
- * it when it starts: nobody owns it. */
+/* Registers the imported parts with the server. Without a response, the server may already own them, so they must not
+ * be deleted. If it does not, it removes them on its next start. */
 static int adopt(const struct settings_opts *conn, json_t *meta, const char *new, const char *name, bool *ret_unsure)
 {
 	autoatoll struct atoll *a = NULL;

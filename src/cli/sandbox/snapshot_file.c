@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/sandbox/snapshot_file: head, key and MAC of a snapshot as a file. */
+/* cli/sandbox/snapshot_file: header, key and MAC of a snapshot file. */
 #include "cli/sandbox/snapshot_file.h"
 
 #include <endian.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/sandbox/snapshot_file: a snapshot as one file.
+/* cli/sandbox/snapshot_file: the format of a snapshot file.
  *
  *	head		struct snapshot_head, little endian
- *	meta		JSON: what the snapshot is called, what it was made from
+ *	meta		JSON: the snapshot's name and origin
  *	disk		a stream of btrfs-send(8)
  *	memory		another one, or nothing
- *	mac		HMAC-SHA256 over all that stands before it
+ *	mac		HMAC-SHA256 of everything before it
  *
- * To bring memory back to life is to believe every byte of it, with root's power: what is not made with our key is not
- * looked at any further. So the key is checked first, over the whole file, and what comes after it is our own. */
+ * Restoring memory means trusting every byte of it, as root. Therefore the MAC of the whole file is checked first,
+ * and a file that was not signed with our key is not parsed any further. */
 #pragma once
 
 #include <stddef.h>
@@ -31,11 +31,11 @@ struct snapshot_head {
 
 void snapshot_head_make(struct snapshot_head *ret, uint32_t meta_bytes, uint64_t disk_bytes, uint64_t memory_bytes);
 
-/* The first n bytes of a file of that size. -EBADMSG: not such a file, or not all of it; -EPROTO: of a newer
- * version. */
+/* Checks the first n bytes of a file of file_bytes. Returns -EBADMSG if it is not a snapshot file or is incomplete,
+ * -EPROTO if its version is newer. */
 int snapshot_head_check(const void *p, size_t n, uint64_t file_bytes, struct snapshot_head *ret, struct err *e);
 
-/* key_file is made if it is not there and may be. */
+/* Reads the key from key_file, which is created if it is missing and may_make is set. */
 int snapshot_key(const char *key_file, int may_make, uint8_t ret[SNAPSHOT_KEY_BYTES], struct err *e);
 int snapshot_mac(int fd, uint64_t n, const uint8_t key[SNAPSHOT_KEY_BYTES], uint8_t ret[SNAPSHOT_MAC_BYTES],
     struct err *e);

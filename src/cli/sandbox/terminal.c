@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/sandbox/terminal: our own terminal. */
+/* cli/sandbox/terminal: controls the local terminal. */
 #include "cli/sandbox/terminal.h"
 
 #include <errno.h>
@@ -50,7 +50,7 @@ size_t escape_filter(struct escape *x, const char *in, size_t n, char *out, bool
 			return o;
 		}
 		if (x->at == ESCAPE_TILDE && in[i] != '~')
-			out[o++] = '~'; /* it was one after all */
+			out[o++] = '~'; /* not an escape: send the "~" as well */
 		out[o++] = in[i];
 		x->at = in[i] == '\r' || in[i] == '\n' ? ESCAPE_LINE_START : ESCAPE_IN_LINE;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll top: what all sandboxes use, again and again. */
+/* atoll top: shows the resource usage of all sandboxes, updated continuously. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "cli/settings.h"
 #include "cli/signals.h"
 
-#define SCREEN_ENTER "\033[?1049h\033[?25l\033[?7l" /* the other screen, no cursor, no wrapping */
+#define SCREEN_ENTER "\033[?1049h\033[?25l\033[?7l" /* alternate screen, no cursor, no wrapping */
 #define SCREEN_LEAVE "\033[?7h\033[?25h\033[?1049l"
 #define SCREEN_MAX (1024 * 1024)
 #define CTRL_C 3
@@ -25,9 +25,9 @@ struct view {
 	struct atoll *a;
 	enum top_sort sort;
 	unsigned interval_s;
-	struct atoll_list *list; /* NULL before the first answer */
+	struct atoll_list *list; /* NULL before the first response */
 	struct atoll_points *points;
-	struct atoll_error e; /* why the last try failed; no == 0: it did not */
+	struct atoll_error e; /* why the last request failed; no is 0 if it succeeded */
 };
 
 static void view_drop(struct view *w)
@@ -38,7 +38,7 @@ static void view_drop(struct view *w)
 	w->points = NULL;
 }
 
-/* A failure leaves what was shown before. */
+/* On failure, the previous data stays. */
 static int fetch(struct view *w)
 {
 	struct atoll_list *l;
@@ -109,7 +109,7 @@ static int draw(const struct view *w)
 	return out.bad ? -ENOMEM : fd_write_all(STDOUT_FILENO, out.p, out.n);
 }
 
-/* True: quit. */
+/* Returns true to quit. */
 static bool take_keys(struct view *w)
 {
 	char keys[64];
@@ -168,7 +168,7 @@ static int watch(struct view *w)
 			return -errno;
 		if (fds[0].revents && take_keys(w))
 			return 0;
-		(void)signals_take_resize(); /* drawn again in any case */
+		(void)signals_take_resize(); /* the screen is redrawn anyway */
 	}
 }
 

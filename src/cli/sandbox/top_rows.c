@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/sandbox/top_rows: what `atoll top` shows of each sandbox, in order. */
+/* cli/sandbox/top_rows: the rows of `atoll top`, sorted. */
 #include "cli/sandbox/top_rows.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "cli/format.h"
 
-#define POINT_OLD_S 30 /* servers take one every five seconds */
+#define POINT_OLD_S 30 /* servers measure every five seconds */
 
 const struct column top_columns[10] = {
 	{ "ID", false },
@@ -43,7 +43,7 @@ int top_sort_parse(const char *name, enum top_sort *ret)
 	return -EINVAL;
 }
 
-/* The number to sort by, the largest first; what is not known comes last. */
+/* Returns the sort key; the largest comes first, unknown values last. */
 static double weight(const struct top_row *r, enum top_sort by)
 {
 	switch (by) {
@@ -76,7 +76,7 @@ static int by_id(const void *a, const void *b)
 	return strcmp((*(const struct atoll_point *const *)a)->id, (*(const struct atoll_point *const *)b)->id);
 }
 
-/* The points by id, so that a thousand sandboxes are not a million comparisons. */
+/* Indexes the points by id, so that a thousand sandboxes do not need a million comparisons. */
 static const struct atoll_point **index_points(const struct atoll_points *p)
 {
 	const struct atoll_point **v = calloc(p->n + 1, sizeof(*v));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/sandbox/unpack: an archive that came out of a sandbox, as files of this machine. */
+/* cli/sandbox/unpack: extracts an archive from a sandbox to local files. */
 #include "cli/sandbox/unpack.h"
 
 #include <fcntl.h>
@@ -16,18 +16,18 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 
-#define SAID_MAX 10 /* of what is left out, one by one */
+#define SAID_MAX 10 /* messages about skipped entries */
 
 struct unpack {
 	struct tar_reader *tar;
 	int root;
-	int fd; /* of the file that is being written, or -1 */
+	int fd; /* the file being written, or -1 */
 	int64_t mtime_s;
 	size_t skipped;
-	struct err *e; /* of the call under way */
+	struct err *e; /* of the current call */
 };
 
-/* For messages: the name is the sandbox's choice. */
+/* Cleans a name for messages, because the sandbox chooses it. */
 static const char *clean(const char *name)
 {
 	static char text[200];
@@ -46,7 +46,7 @@ static int skip(struct unpack *u, const char *name, const char *why)
 	return 0;
 }
 
-/* The directory that holds `name`, and what it is called there. */
+/* Opens the directory that contains `name`, and sets base to the last component. */
 static int open_parent(struct unpack *u, const char *name, int *ret_fd, char base[NAME_MAX + 1])
 {
 	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
@@ -75,7 +75,7 @@ static int make_dir(struct unpack *u, int parent, const char *base, const struct
 {
 	struct stat st;
 
-	/* Its owner has to be able to fill it. */
+	/* The owner must be able to write to it. */
 	if (mkdirat(parent, base, t->mode | 0700) == 0)
 		return 0;
 	if (errno == EEXIST && fstatat(parent, base, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
@@ -85,7 +85,7 @@ static int make_dir(struct unpack *u, int parent, const char *base, const struct
 
 static int make_file(struct unpack *u, int parent, const char *base, const struct tar_entry *t)
 {
-	/* A new file in any case: never through what stands there, be it a link of an earlier copy. */
+	/* Always creates a new file: an existing one may be a link from an earlier copy and must not be followed. */
 	if (unlinkat(parent, base, 0) < 0 && errno != ENOENT)
 		return err_sys(u->e, "replace '%s'", clean(t->name));
 	if (t->type == TAR_SYMLINK) {
@@ -97,7 +97,7 @@ static int make_file(struct unpack *u, int parent, const char *base, const struc
 	return u->fd < 0 ? err_sys(u->e, "write '%s'", clean(t->name)) : 0;
 }
 
-/* A second name of a file that came before. */
+/* Creates a hard link to a file extracted before. */
 static int make_hardlink(struct unpack *u, int parent, const char *base, const struct tar_entry *t)
 {
 	char from[NAME_MAX + 1];
