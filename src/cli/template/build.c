@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll template build: a Dockerfile, or an image, becomes a template of the server.
+/* atoll template build: builds a template from a Dockerfile or an image.
  *
- * Stages that others need are built first, as versions of the same template with tags of their own that go away at the
- * end; what a later stage copies from one is fetched out of a sandbox of it. */
+ * Stages that other stages need are built first, as versions of the same template with temporary tags, which are
+ * removed at the end. Files that a later stage copies from such a stage are read from a sandbox created from it. */
 #include "cli/template/build.h"
 
 #include <errno.h>
@@ -36,10 +36,10 @@ struct building {
 	const struct build_opts *o;
 	struct plan plan;
 	struct context context;
-	struct archive image; /* the base, if it lies in a file here */
+	struct archive image; /* the base image, if it is a local file */
 	bool has_image;
-	char **tags;  /* of stages that are built; NULL: not yet */
-	char run[12]; /* tells this build from others, in those tags */
+	char **tags;  /* of the stages; NULL until a stage is built */
+	char run[12]; /* identifies this build in the tags */
 	struct progress progress;
 	struct atoll_error e;
 };
@@ -102,7 +102,7 @@ static int take(void *user, enum atoll_stream which, const void *p, size_t n)
 
 #define ONE "one: "
 
-/* What tar has said, without what run_tar() has. */
+/* Returns tar's error output without the line that run_tar() added. */
 static struct str reason(const struct fetching *f)
 {
 	struct str rest = buf_view(&f->said);
@@ -112,11 +112,12 @@ static struct str reason(const struct fetching *f)
 	return rest.p ? str_trim(rest) : STR_LIT("");
 }
 
-/* dir: where its names begin. */
+/* dir: the directory that the names in the archive are relative to. */
 static int run_tar(struct building *b, struct atoll_sandbox *sb, const char *dir, const char *source,
     struct fetching *f)
 {
-	/* A pattern is one there, too: no word is split, but names are found; a single one is told. */
+	/* Patterns are expanded in the sandbox: words are not split, but file names are matched. If one file matches,
+	 * its name is reported. */
 	const char *argv[] = { "sh", "-c",
 		"IFS=; cd \"/$2\" && set -- $1 && if [ $# = 1 ]; then echo \"" ONE
 		"$1\" >&2; fi && tar -cf - -- \"$@\"",
@@ -136,7 +137,7 @@ static int run_tar(struct building *b, struct atoll_sandbox *sb, const char *dir
 	return status;
 }
 
-/* What run_tar() has told. */
+/* If run_tar() reported that a pattern matched a single file, puts that name into the step. */
 static void note_single(const struct fetching *f, const char *source, json_t *step)
 {
 	struct str rest = buf_view(&f->said), line = str_cut(&rest, '\n');
@@ -182,7 +183,7 @@ static int fetch(struct building *b, const char *tag, const struct plan_copy *c,
 
 /* --- one stage ---------------------------------------------------------------------------------------------------- */
 
-/* A pattern that names one file is that file, which can then be given another name. */
+/* A pattern that matches one file is replaced by its name, so that COPY can rename the file. */
 static int pack_source(struct building *b, const struct plan_copy *c, json_t *step, struct archive *ret, struct err *e)
 {
 	const struct context_how how = { .parents = c->parents, .exclude = c->exclude };
@@ -367,7 +368,7 @@ static int read_dockerfile(const char *path, const struct build_opts *o, struct 
 	return 0;
 }
 
-/* A tar, plain or compressed. */
+/* True for a tar file, plain or compressed. */
 static bool is_archive(const char *path)
 {
 	static const unsigned char gzip[] = { 0x1f, 0x8b }, zstd[] = { 0x28, 0xb5, 0x2f, 0xfd };
@@ -387,7 +388,7 @@ static bool is_layout(const char *dir)
 	return path && access(path, F_OK) == 0;
 }
 
-/* It is packed here, so that the server gets bytes and never a path. */
+/* Packs the image here, so that the server receives bytes and never a path. */
 static int read_image(const char *path, bool is_dir, struct archive *ret, struct err *e)
 {
 	static char piece[256 << 10];
@@ -415,7 +416,8 @@ static int read_image(const char *path, bool is_dir, struct archive *ret, struct
 	return -e->no;
 }
 
-/* A directory with a Dockerfile, a Dockerfile, an image in a layout or an archive, or else the name of an image. */
+/* The source is a directory with a Dockerfile, a Dockerfile, an image layout or archive, or else the name of an
+ * image. */
 static int read_source(struct building *b)
 {
 	const char *what = b->o->source;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/template/build: builds a template of a directory, a Dockerfile or an image. */
+/* cli/template/build: builds a template from a directory, a Dockerfile or an image. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,17 +9,17 @@
 
 struct build_opts {
 	const char *source; /* what to build */
-	const char *name;   /* "name" or "name:tag" */
-	const char *file;   /* the Dockerfile, if it is not DIR/Dockerfile */
+	const char *name;   /* "name" or "name:tag" of the template */
+	const char *file;   /* path of the Dockerfile, if not DIR/Dockerfile */
 	const char *target, *start, *ready;
-	/* which one, if source is an archive or a layout of several; NULL: it has one */
+	/* Which image to use if source is an archive or layout that contains several; NULL if it contains one. */
 	const char *image;
 	const char *registry_user, *registry_password;
 	const struct pairs *args;
-	unsigned cpus, memory_mb; /* 0: the server's */
-	bool from_template;       /* source is a template, not an image */
-	bool is_archive;          /* source is an archive, and must be there */
+	unsigned cpus, memory_mb; /* 0: the server's default */
+	bool from_template;       /* source names a template, not an image */
+	bool is_archive;          /* source is an archive, which must exist */
 	bool no_cache, no_start, plain;
 };
 
-int build_run(struct atoll *a, const struct build_opts *o); /* the exit status */
+int build_run(struct atoll *a, const struct build_opts *o); /* returns the exit status */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/template/build_plan: from instructions to steps. */
+/* cli/template/build_plan: converts instructions to build steps. */
 #include "cli/template/build_plan.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static const char *value_in(void *user, const char *name)
 	return json_string_value(json_object_get(user, name));
 }
 
-/* In a stage: ENV before ARG, as Docker has it. */
+/* Looks up a variable in a stage: ENV has precedence over ARG, as in Docker. */
 static const char *value_at(void *user, const char *name)
 {
 	const struct plan_stage *st = user;
@@ -124,7 +124,7 @@ static const char *given_arg(const struct planner *pl, const char *name)
 	return NULL;
 }
 
-/* Need no ARG. */
+/* Proxy variables can be used without an ARG instruction. */
 static void give_proxies(struct planner *pl)
 {
 	static const char *const names[] = { "http_proxy", "https_proxy", "ftp_proxy", "no_proxy", "all_proxy" };
@@ -182,7 +182,8 @@ int plan_new_stage(struct planner *pl, const char *image, const char *name, unsi
 
 static int plan_instr(struct planner *pl, const struct df_instr *in);
 
-/* ONBUILD of the stage below: as if it stood right behind this FROM. The grandchildren have nothing of it. */
+/* Runs the ONBUILD instructions of the parent stage, as if they followed this FROM. They are not inherited any
+ * further. */
 static int run_triggers(struct planner *pl, unsigned line)
 {
 	json_t *text;
@@ -203,7 +204,7 @@ static int run_triggers(struct planner *pl, unsigned line)
 	return 0;
 }
 
-/* As Docker: root, in /; upon another stage, as that one has ended. */
+/* A stage starts as root in "/", as in Docker. A stage based on another one starts with that one's settings. */
 static int begin_stage(struct planner *pl, unsigned line)
 {
 	if (!pl->at->image)
@@ -213,7 +214,7 @@ static int begin_stage(struct planner *pl, unsigned line)
 	    : plan_add_step(pl, plan_step("WORKDIR", "/", NULL, NULL, NULL));
 }
 
-/* Images are taken for the machine that the server runs on. */
+/* Images are always pulled for the platform of the server. */
 static void check_platform(struct planner *pl, const struct df_instr *in)
 {
 	const char *asked = df_flag_get(in, "platform"), *own = value_in(pl->global, "TARGETPLATFORM");
@@ -246,8 +247,8 @@ static int plan_from(struct planner *pl, const struct df_instr *in)
 
 /* --- the others --------------------------------------------------------------------------------------------------- */
 
-/* What an ARG is worth: given with --build-arg, else what it says, else what one before the first FROM said. NULL:
- * nothing. */
+/* Returns the value of an ARG: the one of --build-arg, else its default, else that of an ARG before the first FROM.
+ * NULL if it has none. */
 static char *arg_value(struct planner *pl, const char *name, const char *own)
 {
 	const char *given = given_arg(pl, name), *global = json_string_value(json_object_get(pl->global, name));
@@ -259,8 +260,8 @@ static char *arg_value(struct planner *pl, const char *name, const char *own)
 	return global ? strdup(global) : NULL;
 }
 
-/* Known to the instructions behind it in this stage, and to nobody in the template. In one instruction all have the
- * values from before it; not so before the first FROM, as Docker has it. */
+/* An ARG is visible to the instructions after it in the same stage, but not in the template. Within one instruction,
+ * all defaults are expanded with the values from before it, except before the first FROM, as in Docker. */
 static int plan_arg(struct planner *pl, const struct df_instr *in)
 {
 	json_t *own = pl->at ? json_object() : json_incref(pl->global);
@@ -278,8 +279,8 @@ static int plan_arg(struct planner *pl, const struct df_instr *in)
 	return r;
 }
 
-/* What the image has set is known to the server only, so it expands that. What is set here is known from the next
- * instruction on. */
+/* Only the server knows the variables set by the image, so it expands those. A variable set here is visible from the
+ * next instruction on. */
 static int plan_env(struct planner *pl, const struct df_instr *in)
 {
 	json_t *args = json_array(), *own = json_object();
@@ -302,7 +303,7 @@ static int plan_env(struct planner *pl, const struct df_instr *in)
 	return plan_add_step(pl, json_pack("{s:s,s:o}", "type", "ENV", "args", args));
 }
 
-/* Where ":GROUP" begins, which is not in "${NAME:-user}". */
+/* Returns the offset of ":GROUP", skipping colons as in "${NAME:-user}". */
 static size_t group_at(const char *user)
 {
 	unsigned depth = 0;
@@ -313,7 +314,7 @@ static size_t group_at(const char *user)
 	return i;
 }
 
-/* WORKDIR and USER; the group of a user is his own. */
+/* Plans WORKDIR and USER. A group given with USER is ignored; the user's own group is used. */
 static int plan_place(struct planner *pl, const struct df_instr *in)
 {
 	autofree char *value = plan_expand_args(pl, in->words[0]);
@@ -329,7 +330,7 @@ static int plan_place(struct planner *pl, const struct df_instr *in)
 	return plan_add_step(pl, plan_step(in->kind == DF_USER ? "USER" : "WORKDIR", value, NULL, NULL, NULL));
 }
 
-/* Nothing is mounted there, but programs rely upon the directory. */
+/* No volume is mounted, but programs rely on the directory, so it is created. */
 static int plan_volume(struct planner *pl, const struct df_instr *in)
 {
 	autobuf struct buf cmd = BUF_INIT(PLAN_TEXT_MAX);
@@ -344,7 +345,7 @@ static int plan_volume(struct planner *pl, const struct df_instr *in)
 	return plan_root_run(pl, &cmd);
 }
 
-/* For stages upon this one: a template has no place for it. */
+/* Records instructions for stages based on this one; a template cannot store them. */
 static int plan_onbuild(struct planner *pl, const struct df_instr *in)
 {
 	static const char *const not[] = { "ONBUILD", "FROM", "MAINTAINER" };
@@ -367,7 +368,7 @@ static int plan_onbuild(struct planner *pl, const struct df_instr *in)
 	return json_array_append_new(pl->at->onbuild, json_string(buf_cstr(&text))) < 0 ? plan_no_memory(pl) : 0;
 }
 
-/* What users may rely upon is told; a LABEL or an EXPOSE makes no difference. */
+/* Adds a notice for an instruction without effect that users may rely on. LABEL and EXPOSE make no difference. */
 static void tell_ignored(struct planner *pl, const struct df_instr *in)
 {
 	if (strcmp(in->keyword, "HEALTHCHECK") == 0)
@@ -431,7 +432,8 @@ static void need(struct plan *p, size_t i)
 	}
 }
 
-/* What Docker sets by itself for an ARG without a value: images are built for the machine that they run on. */
+/* Sets the platform variables that Docker predefines for an ARG without a value. Images are built for the platform
+ * they run on. */
 static void give_platform(struct planner *pl)
 {
 	struct utsname u;
@@ -452,7 +454,7 @@ static void give_platform(struct planner *pl)
 	}
 }
 
-/* The user and directory that sandboxes have, unless it said otherwise. */
+/* Sets the default user and directory of sandboxes, unless the Dockerfile sets them. */
 static int end_plan(struct planner *pl)
 {
 	pl->at = &pl->p->v[pl->p->want];

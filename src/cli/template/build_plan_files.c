@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/template/build_plan_files: COPY and ADD: files of the context, of other stages, of heredocs, of the network. */
+/* cli/template/build_plan_files: COPY and ADD of files from the context, other stages, heredocs and the network. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +14,9 @@
 struct files { /* one instruction */
 	struct planner *pl;
 	const struct df_instr *in;
-	int stage;           /* PLAN_CONTEXT: the context */
-	char *chown, *chmod; /* "": not given */
-	char *exclude;       /* lines; NULL: not given */
+	int stage;           /* PLAN_CONTEXT or a stage */
+	char *chown, *chmod; /* "" if not given */
+	char *exclude;       /* lines; NULL if not given */
 	bool parents, keep_git;
 	const char *checksum; /* hex digits, or NULL */
 };
@@ -45,13 +45,14 @@ static int copy_step(const struct files *f, int stage, const char *source, const
 		source++;
 	if (add_copy(f, stage, *source ? source : ".", text) < 0)
 		return -f->pl->e->no;
-	/* Of all that is in the archive: the names there have the directories that are kept. */
+	/* With --parents, copy the whole archive: its names contain the directories. */
 	const char *what = !*source || (f->parents && !text) ? "." : source;
 
 	return plan_add_step(f->pl, plan_step("COPY", what, dest, *f->chown ? f->chown : "root", f->chmod));
 }
 
-/* A stage that is nothing but an image: COPY --from=alpine:3. */
+/* Finds a stage by name or number. Otherwise, from is an image, as in COPY --from=alpine:3, and gets a stage of its
+ * own. */
 static int stage_of(struct planner *pl, const struct df_instr *in, const char *from, int *ret)
 {
 	struct plan_stage *at = pl->at;
@@ -85,7 +86,7 @@ static bool is_archive(const char *name)
 	return false;
 }
 
-/* " && chown -R OWNER PATH && chmod -R MODE PATH", what of it was asked for. */
+/* Appends " && chown -R OWNER PATH && chmod -R MODE PATH", or the part of it that was requested. */
 static void put_owner(struct buf *b, const struct files *f, const char *q_path)
 {
 	autofree char *owner = plan_quote(f->chown), *mode = plan_quote(f->chmod);
@@ -109,7 +110,7 @@ static bool is_false(const char *value)
 	return value && (strcasecmp(value, "false") == 0 || strcmp(value, "0") == 0);
 }
 
-/* Of the file that a URL becomes in a directory. */
+/* Returns the name of the file that a URL is saved as in a directory. */
 static char *name_of_url(const char *url)
 {
 	size_t n = strcspn(url, "?#");
@@ -119,7 +120,7 @@ static char *name_of_url(const char *url)
 	return str_dup(name.n ? name : STR_LIT("download"));
 }
 
-/* It is fetched inside, by what the image has for that. to: a word for a shell. */
+/* Downloads the file inside, with a tool of the image. to: a word for a shell. */
 static void put_fetch(struct buf *b, const struct files *f, const char *q_url, const char *to)
 {
 	buf_fmt(b,
@@ -130,7 +131,7 @@ static void put_fetch(struct buf *b, const struct files *f, const char *q_url, c
 		buf_fmt(b, " && echo %s %s | sha256sum -c -", f->checksum, to);
 }
 
-/* All archives in ADDED. */
+/* Unpacks all archives in ADDED. */
 static void put_unpack(struct buf *b, const struct files *f, const char *q_to)
 {
 	buf_fmt(b,
@@ -165,12 +166,12 @@ static int add_url(const struct files *f, const char *url, const char *dest)
 	    q_to, q_name);
 	put_fetch(&cmd, f, q_url, "\"$t\"");
 	if (!*f->chmod)
-		buf_z(&cmd, " && chmod 600 \"$t\""); /* as Docker */
+		buf_z(&cmd, " && chmod 600 \"$t\""); /* as in Docker */
 	put_owner(&cmd, f, "\"$t\"");
 	return add_run(f->pl, &cmd);
 }
 
-/* ADD unpacks an archive of the context. */
+/* ADD unpacks an archive from the context. */
 static int add_archive(const struct files *f, const char *source, const char *dest)
 {
 	const struct files plain = { .pl = f->pl,
@@ -204,7 +205,7 @@ static int check_git(const struct files *f, struct str url, struct str name)
 {
 	unsigned line = f->in->line;
 
-	if (f->checksum) /* never taken for one that was checked */
+	if (f->checksum) /* it would not be verified */
 		return err_set(f->pl->e, EINVAL,
 		    "line %u: --checksum is not supported for a repository: append '#COMMIT' to its URL", line);
 	if (f->exclude)
@@ -213,13 +214,13 @@ static int check_git(const struct files *f, struct str url, struct str name)
 	if (!str_starts(url, "http") && !str_starts(url, "git://"))
 		return err_set(f->pl->e, EINVAL,
 		    "line %u: ADD of a repository over SSH is not supported: a step has no keys", line);
-	if (str_starts(name, "-")) /* git would take it for an option */
+	if (str_starts(name, "-")) /* git would parse it as an option */
 		return err_set(f->pl->e, EINVAL, "line %u: '%.*s' is not a valid branch, tag or commit", line,
 		    STR_ARG(name));
 	return 0;
 }
 
-/* Of "URL#REF:DIR". It is fetched inside, by the git that the image has. */
+/* Plans ADD of "URL#REF:DIR". The repository is cloned inside, with the git of the image. */
 static int add_git(const struct files *f, const char *source, const char *dest)
 {
 	struct str ref = str_of(source), url = str_cut(&ref, '#'), dir = ref,
@@ -235,7 +236,7 @@ static int add_git(const struct files *f, const char *source, const char *dest)
 		return plan_no_memory(f->pl);
 	if (check_git(f, url, name) < 0)
 		return -f->pl->e->no;
-	/* In a shell of its own: the destination may be relative to the directory that the step begins in. */
+	/* cd runs in a subshell: the destination may be relative to the step's working directory. */
 	buf_fmt(&cmd,
 	    "command -v git >/dev/null || { echo 'ADD of a repository requires git in the image' >&2; exit 1; }; "
 	    "r=" ADDED "git; umask 022; "
@@ -247,14 +248,14 @@ static int add_git(const struct files *f, const char *source, const char *dest)
 	    "git submodule -q update --init --recursive",
 	    q_url, q_name, q_name, q_name);
 	if (!f->keep_git)
-		buf_z(&cmd, " && find . -name .git -prune -exec rm -rf {} +"); /* those of submodules are files */
+		buf_z(&cmd, " && find . -name .git -prune -exec rm -rf {} +"); /* in submodules, .git is a file */
 	buf_z(&cmd, ")");
 	put_owner(&cmd, f, "\"$r\"");
 	buf_fmt(&cmd, " && mkdir -p %s && cp -a -- \"$r\"/%s/. %s && rm -rf " ADDED, q_to, q_dir, q_to);
 	return add_run(f->pl, &cmd);
 }
 
-/* "<<NAME" or "<<-NAME"; the quotes are gone. NULL: it is a file. */
+/* Finds the heredoc for "<<NAME" or "<<-NAME", without quotes. Returns NULL if source is a file. */
 static const struct df_doc *doc_of(const struct df_instr *in, const char *source)
 {
 	const char *name = strncmp(source, "<<", 2) != 0 ? NULL : source[2] == '-' ? source + 3 : source + 2;
@@ -266,7 +267,7 @@ static const struct df_doc *doc_of(const struct df_instr *in, const char *source
 	return NULL;
 }
 
-/* server_dest: as the server takes it; dest: with all variables expanded, for commands. */
+/* server_dest is the destination in the form that the server expects; dest has all variables expanded, for commands. */
 static int plan_one(const struct files *f, const char *source, const char *server_dest, const char *dest)
 {
 	const struct df_instr *in = f->in;
@@ -337,7 +338,7 @@ static int check_flags(struct files *f)
 	return check_checksum(f);
 }
 
-/* As lines of a .dockerignore. */
+/* Collects the --exclude flags as lines of a .dockerignore. */
 static int take_excludes(struct files *f)
 {
 	autobuf struct buf b = BUF_INIT(PLAN_TEXT_MAX);

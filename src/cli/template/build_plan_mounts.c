@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/template/build_plan_mounts: RUN --mount: files that are there for one command and not in the template.
+/* cli/template/build_plan_mounts: RUN --mount: files that exist during one command and are not in the template.
  *
- * Nothing is mounted: files are put in their place before the command, and what was there comes back after it. */
+ * Nothing is mounted. The files are moved into place before the command, and the previous ones are moved back after
+ * it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +14,8 @@
 #define ASIDE "/.atoll-mount"
 
 struct mount {
-	char *type, *target, *source, *from; /* NULL: not given */
-	char *mode, *uid, *gid;              /* of a cache */
+	char *type, *target, *source, *from; /* NULL if not given */
+	char *mode, *uid, *gid;              /* for a cache */
 };
 
 static void mount_done(struct mount *m)
@@ -34,7 +35,7 @@ static int bad(struct planner *pl, const struct df_instr *in, const char *value,
 	return err_set(pl->e, EINVAL, "line %u: RUN --mount=%.60s %s", in->line, value, why);
 }
 
-/* Where an option goes; NULL: it has no meaning here. *ret_known: Docker has it. */
+/* Returns where to store an option, or NULL if it is ignored. *ret_known is true if Docker has the option. */
 static char **place_of(struct mount *m, struct str name, bool *ret_known)
 {
 	static const struct {
@@ -88,7 +89,8 @@ static int read_mount(struct planner *pl, const struct df_instr *in, const char 
 	return 0;
 }
 
-/* As the shell of a step has it, which is in the directory of the command: "$PWD", "$PWD"/'below', '/somewhere'. */
+/* Returns the target for the shell of a step, which runs in the command's directory: "$PWD", "$PWD"/'below' or
+ * '/path'. */
 static char *shell_path(const char *target)
 {
 	struct str s = str_of(target);
@@ -104,7 +106,7 @@ static char *shell_path(const char *target)
 	return !quoted ? NULL : s.p[0] == '/' ? strdup(quoted) : str_fmt("\"$PWD\"/%s", quoted);
 }
 
-/* i: which of the RUN, it names the place aside. */
+/* i: index of the flag, used in the name of the temporary file. */
 static int put_bind(struct planner *pl, const struct df_instr *in, const struct mount *m, size_t i,
     struct plan_around *a)
 {
@@ -115,7 +117,7 @@ static int put_bind(struct planner *pl, const struct df_instr *in, const struct 
 		return plan_no_memory(pl);
 	if (!empty && plan_copy_aside(pl, in, m->from, m->source ? m->source : ".", aside) < 0)
 		return -pl->e->no;
-	autofree char *after = a->after.n ? str_dup(buf_view(&a->after)) : strdup(""); /* the last one goes first */
+	autofree char *after = a->after.n ? str_dup(buf_view(&a->after)) : strdup(""); /* undo in reverse order */
 
 	buf_fmt(&a->before,
 	    "%st=%s && mkdir -p " ASIDE
@@ -132,7 +134,7 @@ static int put_bind(struct planner *pl, const struct df_instr *in, const struct 
 	return after && !a->before.bad && !a->after.bad ? 0 : plan_no_memory(pl);
 }
 
-/* A directory as any other, but that it is there. */
+/* A cache is an ordinary directory, which is created if it is missing. */
 static int put_cache(struct planner *pl, const struct df_instr *in, const struct mount *m, struct plan_around *a)
 {
 	autofree char *to = shell_path(m->target);

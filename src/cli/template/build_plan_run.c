@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/template/build_plan_run: RUN, CMD, ENTRYPOINT and SHELL: what is run, and by which shell. */
+/* cli/template/build_plan_run: RUN, CMD, ENTRYPOINT and SHELL: the command and the shell that runs it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static char *join(const struct df_instr *in)
 	return b.bad ? NULL : str_dup(b.n ? buf_view(&b) : STR_LIT(""));
 }
 
-/* A CMD for a shell is given to an ENTRYPOINT as Docker does: as that shell with its arguments. */
+/* A shell-form CMD is passed to an ENTRYPOINT as Docker does: as "/bin/sh -c CMD". */
 char *plan_start_cmd(const struct plan_stage *st)
 {
 	bool wrap = st->cmd && st->cmd_is_shell && !st->shell;
@@ -34,7 +34,7 @@ char *plan_start_cmd(const struct plan_stage *st)
 	return str_fmt("%s %s", st->entrypoint, st->cmd);
 }
 
-/* Of a heredoc alone: a script, for the shell or for what its first line names. */
+/* Writes the script of a RUN that is only a heredoc. Its "#!" line, if any, names the interpreter. */
 static void put_script(struct buf *b, const char *body)
 {
 	if (strncmp(body, "#!", 2) == 0)
@@ -63,7 +63,7 @@ static char *run_text(const struct df_instr *in)
 	return b.bad ? NULL : str_dup(b.n ? buf_view(&b) : STR_LIT(""));
 }
 
-/* By the shell that SHELL has named, if any. */
+/* Wraps the command in the shell set by SHELL, if any. */
 static char *by_shell(const char *shell, const char *text)
 {
 	autofree char *quoted = shell ? plan_quote(text) : NULL;
@@ -71,7 +71,8 @@ static char *by_shell(const char *shell, const char *text)
 	return !shell ? strdup(text) : quoted ? str_fmt("%s %s", shell, quoted) : NULL;
 }
 
-/* bash has these for itself, so that ARG UID means nothing to it: then the shell is Docker's. */
+/* Variables that are read-only in bash, so that an ARG UID would have no effect; /bin/sh runs the command then, as in
+ * Docker. */
 static bool bash_keeps(const char *name)
 {
 	static const char *const names[] = { "UID", "EUID", "PPID", "GROUPS", "BASHOPTS", "SHELLOPTS",
@@ -84,7 +85,7 @@ static bool bash_keeps(const char *name)
 	return false;
 }
 
-/* What a command is told of the arguments, in front of it. *ret_plain: bash could not tell it some of that. */
+/* Writes assignments of the ARG variables before the command. *ret_plain is set if bash cannot assign one of them. */
 static void put_args(const struct plan_stage *st, struct buf *cmd, bool *ret_plain)
 {
 	const char *name;
@@ -172,7 +173,7 @@ int plan_command(struct planner *pl, const struct df_instr *in)
 		st->cmd_is_shell = !in->exec;
 		return 0;
 	}
-	if (!st->has_cmd) { /* as Docker: it takes away what the base had */
+	if (!st->has_cmd) { /* as in Docker: resets the inherited CMD */
 		free(st->cmd);
 		st->cmd = NULL;
 	}

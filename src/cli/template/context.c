@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/template/context: files of a directory as an archive. */
+/* cli/template/context: packs files of a directory into an archive. */
 #include "cli/template/context.h"
 
 #include <errno.h>
@@ -130,7 +130,7 @@ int archive_of_text(const char *name, struct str text, struct archive *ret, stru
 
 /* --- the directory ------------------------------------------------------------------------------------------------ */
 
-/* *ret -1: there is none. */
+/* Sets *ret to -1 if the file does not exist. */
 static int open_ignore(const char *before, const char *name, int *ret, struct err *e)
 {
 	autofree char *path = str_fmt("%s%s", before, name);
@@ -194,20 +194,20 @@ static bool is_pattern(const char *source)
 struct packing {
 	const struct context *c;
 	struct archive *a;
-	size_t strip;          /* bytes of a path that its name in the archive has not */
-	const char *dir;       /* below which it is there; "": nothing */
-	struct ignore exclude; /* below from */
-	size_t from;           /* bytes of a path */
+	size_t strip;          /* bytes of a path to remove for its name in the archive */
+	const char *dir;       /* prefix of names in the archive; "": none */
+	struct ignore exclude; /* applies to the part of a path after `from` */
+	size_t from;           /* in bytes */
 	struct err *e;
 };
 
-/* "a//./" counts more bytes than the path has in the end. */
+/* For a path such as "a//./", n may exceed its length. */
 static const char *behind(const FTSENT *f, size_t n)
 {
 	return f->fts_path + (n < f->fts_pathlen ? n : f->fts_pathlen);
 }
 
-/* mtime stays 0: a file that was only touched is the same file. */
+/* mtime stays 0, so that touching a file does not change the archive. */
 static int add_entry(const struct packing *pk, const FTSENT *f)
 {
 	const struct context *c = pk->c;
@@ -236,7 +236,7 @@ static int add_entry(const struct packing *pk, const FTSENT *f)
 		return 0;
 	if (f->fts_info == FTS_D) {
 		t.type = TAR_DIR;
-		/* what is kept in it makes it, too */
+		/* An ignored directory gets no entry: extracting the files in it that are not ignored creates it. */
 		return !*own || ignore_has(&c->ignore, name) ? 0 : put_head(a, &t, e);
 	}
 	if (f->fts_info == FTS_F)
@@ -252,7 +252,7 @@ static int add_entry(const struct packing *pk, const FTSENT *f)
 	return put_head(a, &t, e);
 }
 
-/* only: a pattern for whole paths below the context; NULL: all. */
+/* only: a pattern for whole paths relative to the context, or NULL for all. */
 static int add_tree(const struct packing *pk, char *path, const char *only)
 {
 	struct err *e = pk->e;
@@ -276,7 +276,7 @@ static int add_tree(const struct packing *pk, char *path, const char *only)
 	return r;
 }
 
-/* No directory on the way may be a link that leads out. */
+/* True if no directory of the path is a link that leads out of the context. */
 static bool is_inside(const struct context *c, const char *path)
 {
 	autofree char *parent = str_dup(str_of(path));
@@ -302,7 +302,7 @@ static bool goes_up(const char *path)
 	return false;
 }
 
-/* What a source names; -ENOENT: nothing. */
+/* Finds the files that a source matches. Returns -ENOENT if there are none. */
 static int find_all(const struct context *c, const char *source, glob_t *ret, struct err *e)
 {
 	const char *below = source;
@@ -323,8 +323,7 @@ static int find_all(const struct context *c, const char *source, glob_t *ret, st
 	return r == 0 ? 0 : err_set(e, r == GLOB_NOMATCH ? ENOENT : EIO, "'%s' is not in the build context", source);
 }
 
-/* One of those that a pattern names: as Docker, a file by its last name, and of a directory what is in it, all below
- * where the pattern begins. */
+/* Adds one match of a pattern, as Docker does: a file under its last component, a directory by its contents. */
 static int add_match(struct packing *pk, char *path, const char *dir)
 {
 	const char *slash = strrchr(path, '/');
@@ -338,7 +337,7 @@ static int add_match(struct packing *pk, char *path, const char *dir)
 	return add_tree(pk, path, NULL);
 }
 
-/* COPY --parents: the names are those below the context, or below what "/./" ends. */
+/* For COPY --parents: names are relative to the context, or to the part before "/./". */
 static int add_parents(struct packing *pk, const char *source)
 {
 	const struct context *c = pk->c;

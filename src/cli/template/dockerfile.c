@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/template/dockerfile: from lines to instructions. */
+/* cli/template/dockerfile: parses lines into instructions. */
 #include "cli/template/dockerfile.h"
 
 #include <ctype.h>
@@ -11,7 +11,7 @@
 
 #include "base/fd.h"
 
-#define LINE_MAX_ (256 * 1024) /* of one instruction, continued lines and all */
+#define LINE_MAX_ (256 * 1024) /* of an instruction with its continuation lines */
 
 static const struct {
 	const char *name;
@@ -38,10 +38,10 @@ static const struct {
 };
 
 struct reader {
-	struct str rest; /* p NULL: at the end */
-	unsigned line;   /* of the line taken last */
+	struct str rest; /* p is NULL at the end */
+	unsigned line;   /* number of the last line read */
 	char escape;
-	bool any; /* something other than a directive has been seen */
+	bool any; /* a line other than a directive was seen */
 	struct err *e;
 };
 
@@ -60,7 +60,7 @@ static bool is_blank(struct str s)
 	return str_trim(s).n == 0;
 }
 
-/* "# escape=`", at the top only. 1: it was a directive. */
+/* Parses a directive such as "# escape=`", which is allowed only at the top. Returns 1 if the line is one. */
 static int directive(struct reader *r, struct str line)
 {
 	struct str value = line;
@@ -79,7 +79,7 @@ static int directive(struct reader *r, struct str line)
 	return 1;
 }
 
-/* Without the escape character at its end; true: it goes on in the next line. */
+/* Removes the escape character at the end of the line. Returns true if the next line continues this one. */
 static bool continues(const struct reader *r, struct str *line)
 {
 	struct str s = *line;
@@ -92,7 +92,7 @@ static bool continues(const struct reader *r, struct str *line)
 	return true;
 }
 
-/* One instruction with its continued lines as one line: 1, 0 at the end, or -errno. */
+/* Reads one instruction with its continuation lines as one line. Returns 1, 0 at the end, or a negative errno value. */
 static int take_logical(struct reader *r, struct buf *out, unsigned *ret_line)
 {
 	bool more = false;
@@ -101,7 +101,7 @@ static int take_logical(struct reader *r, struct buf *out, unsigned *ret_line)
 		struct str line = take_line(r), trimmed = str_trim(line);
 
 		if (trimmed.n == 0)
-			continue; /* also in the middle of one, as Docker does */
+			continue; /* also within an instruction, as in Docker */
 		if (trimmed.p[0] == '#') {
 			int d = directive(r, trimmed);
 
@@ -133,7 +133,7 @@ struct mark { /* "<<-'NAME'" */
 	bool expand, tabs;
 };
 
-/* The next one from *s, which is moved behind it. */
+/* Finds the next marker in *s and advances *s past it. */
 static bool next_mark(struct str *s, struct mark *ret)
 {
 	char quote = 0;
@@ -166,7 +166,7 @@ static bool next_mark(struct str *s, struct mark *ret)
 		if (n == 0 || isdigit((unsigned char)s->p[0]) || (q && (n == s->n || s->p[n] != q))) {
 			if (s->n == 0)
 				return false;
-			continue; /* "<<" as in arithmetic */
+			continue; /* "<<" of an arithmetic expression */
 		}
 		ret->name = (struct str) { s->p, n };
 		ret->expand = !q;
@@ -243,7 +243,7 @@ static int take_flags(struct df_instr *in, struct str *s, struct err *e)
 	return 0;
 }
 
-/* false: it is no array of strings, so it is what a shell understands. */
+/* Returns false if the text is not an array of strings: it is in shell form then. */
 static bool take_array(struct df_instr *in)
 {
 	json_t *j = in->text[0] == '[' ? json_loads(in->text, 0, NULL) : NULL, *v;
@@ -272,14 +272,14 @@ static int put_pair(struct df_instr *in, char **v, size_t *n, const char *word, 
 	if (!eq && need_value)
 		return err_set(e, EINVAL, "line %u: '%.60s' must be NAME=VALUE", in->line, word);
 	v[*n] = str_dup((struct str) { word, eq ? (size_t)(eq - word) : strlen(word) });
-	v[*n + 1] = eq ? strdup(eq + 1) : NULL; /* ARG NAME: no value of its own */
+	v[*n + 1] = eq ? strdup(eq + 1) : NULL; /* ARG NAME without a value */
 	if (!v[*n] || (eq && !v[*n + 1]))
 		return err_set(e, ENOMEM, "out of memory");
 	*n += 2;
 	return v[*n - 2][0] ? 0 : err_set(e, EINVAL, "line %u: a name is empty", in->line);
 }
 
-/* ENV A=1 B=2, ARG A B=2; and the old ENV A all the rest. */
+/* Parses ENV A=1 B=2 and ARG A B=2, and the old form ENV A VALUE, whose value is the rest of the line. */
 static int take_pairs(struct df_instr *in, char **words, size_t n_words, struct err *e)
 {
 	size_t n = 0;
@@ -320,7 +320,7 @@ static int take_words(struct df_instr *in, struct err *e)
 		return err_set(e, ENOMEM, "out of memory");
 	if (in->kind == DF_RUN || in->kind == DF_CMD || in->kind == DF_ENTRYPOINT || in->kind == DF_IGNORED ||
 	    in->kind == DF_ONBUILD || in->kind == DF_SHELL)
-		return 0; /* a shell will read it */
+		return 0; /* left to a shell */
 	int r = df_split(str_of(in->text), &words, &n);
 
 	if (r < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/template/dockerfile_words: words and variables in a line of a Dockerfile. */
+/* cli/template/dockerfile_words: splits and expands a line of a Dockerfile. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static size_t name_length(const char *p, size_t n)
 	return i > 0 && isdigit((unsigned char)p[0]) ? 0 : i;
 }
 
-/* "$NAME" right before a quote, which will be gone when it is expanded: as "${NAME}". */
+/* Writes "$NAME" directly before a quote as "${NAME}", because the quote that delimits the name is removed. */
 static bool take_name(struct str *s, struct buf *out)
 {
 	size_t n = name_length(s->p + 1, s->n - 1);
@@ -41,7 +41,7 @@ static bool take_name(struct str *s, struct buf *out)
 	return true;
 }
 
-/* One word from *s; quotes inside are taken away. -EINVAL: no end of a quote. */
+/* Reads one word from *s and removes the quotes in it. Returns -EINVAL if a quote is not closed. */
 static int take_word(struct str *s, struct buf *out)
 {
 	char quote = 0;
@@ -52,7 +52,7 @@ static int take_word(struct str *s, struct buf *out)
 		if (quote != '\'' && c == '\\' && s->n > 1 &&
 		    (!quote || s->p[1] == '"' || s->p[1] == '\\' || s->p[1] == '$')) {
 			if (s->p[1] == '$')
-				buf_ch(out, '\\'); /* it must not be expanded later */
+				buf_ch(out, '\\'); /* prevents a later expansion */
 			buf_ch(out, s->p[1]);
 			str_skip(s, 2);
 			continue;
@@ -106,7 +106,7 @@ int df_split(struct str text, char ***ret, size_t *ret_n)
 struct lookup {
 	const char *(*value)(void *user, const char *name);
 	void *user;
-	bool some; /* what is not set stays as it is */
+	bool some; /* leave unset variables as they are */
 };
 
 static const char *value_of(const struct lookup *l, const char *p, size_t n)
@@ -118,7 +118,7 @@ static const char *value_of(const struct lookup *l, const char *p, size_t n)
 
 static void expand_all(const char *text, const struct lookup *l, struct buf *out);
 
-/* The '}' that ends it, over inner ones. */
+/* Returns the matching '}', skipping nested ones. */
 static const char *end_of(const char *p)
 {
 	for (unsigned depth = 0; *p; p++) {
@@ -132,7 +132,7 @@ static const char *end_of(const char *p)
 	return NULL;
 }
 
-/* Behind "${": how long it is with the '}'; 0: it is not one, or not to be expanded here. */
+/* Expands the text after "${". Returns its length including the '}', or 0 if it is malformed or not expanded here. */
 static size_t expand_braces(const char *p, const struct lookup *l, struct buf *out)
 {
 	size_t n = name_length(p, strlen(p));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/template/ignore: which files stay out of a build. */
+/* cli/template/ignore: matches the files that are left out of a build. */
 #include "cli/template/ignore.h"
 
 #include <errno.h>
@@ -9,9 +9,9 @@
 #include "base/fd.h"
 
 #define RULES_MAX 4096
-#define STEPS_MAX 100000 /* of one match: patterns with many stars could go on for ever */
+#define STEPS_MAX 100000 /* per match, because patterns with many stars take exponential time */
 
-/* [..] at *p against c; *p is moved behind it. */
+/* Matches the class [..] at *p against c and advances *p past it. */
 static bool match_class(const char **p, char c)
 {
 	const char *q = *p + 1;
@@ -42,7 +42,7 @@ static bool match(const char *p, const char *s, const char *end, unsigned *steps
 			const char *rest = p + 2 + (p[2] == '/');
 
 			for (const char *at = s; at <= end; at++) {
-				/* "**" followed by '/' stands for whole directories */
+				/* "**" followed by '/' matches whole directories */
 				if ((p[2] != '/' || at == s || at[-1] == '/') && match(rest, at, end, steps))
 					return true;
 			}

@@ -8,8 +8,8 @@
 #include "base/str.h"
 
 struct ignore_rule {
-	char *pattern; /* without slashes at its ends */
-	bool keep;     /* "!": what it matches is not ignored */
+	char *pattern; /* without leading and trailing slashes */
+	bool keep;     /* "!": a match is not ignored */
 };
 
 struct ignore {
@@ -17,12 +17,12 @@ struct ignore {
 	size_t n;
 };
 
-int ignore_parse(struct str text, struct ignore *ret); /* -ENOMEM */
+int ignore_parse(struct str text, struct ignore *ret); /* 0 or -ENOMEM */
 void ignore_done(struct ignore *g);
 
-/* path: below the context, without a slash at its start. The last rule that matches it, or a directory it is in,
- * counts. */
+/* path is relative to the context, without a leading slash. The last rule that matches it, or a directory that
+ * contains it, decides. */
 bool ignore_has(const struct ignore *g, const char *path);
 
-/* '*' and '?' do not match '/', "**" does; [a-z], [^a-z], '\\' before any of them. */
+/* '*' and '?' do not match '/', but "**" does; [a-z] and [^a-z] are classes; '\\' escapes any of these. */
 bool ignore_match(const char *pattern, struct str path);

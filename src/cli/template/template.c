@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/template/template: keys and builds of templates, through the script that knows the recipes. */
+/* cli/template/template: keys and builds of templates, by the script templates/build. */
 #include "cli/template/template.h"
 
 #include <pthread.h>
@@ -92,7 +92,7 @@ int template_build(const char *build_script, const char *cache, const char *name
 	const char *argv[] = { build_script, "--cache", cache, name, NULL };
 	int status;
 
-	/* Its last line, the key, is not for our standard output. */
+	/* The script prints the key on standard output, which is discarded. */
 	if (cli_child_run(argv, true, &status, e) < 0)
 		return err_wrap(e, "build template '%s'", name);
 	if (status == 128 + SIGINT || status == 128 + SIGTERM)

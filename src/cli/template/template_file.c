@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/template/template_file: tar in a sandbox of the template, written to a file here. */
+/* cli/template/template_file: runs tar in a sandbox of the template and writes the output to a local file. */
 #include "cli/template/template_file.h"
 
 #include <errno.h>
@@ -16,14 +16,14 @@
 #include "cli/signals.h"
 
 #define LIFE_S 3600
-/* exit status of tar: a file was written to meanwhile, as the start command is running */
+/* tar's exit status if a file changed meanwhile, because the start command is running */
 #define CHANGED 1
 
 struct export
 {
 	struct atoll *a;
 	int fd;
-	int no; /* writing has failed */
+	int no; /* errno of the failed write */
 	struct buf said;
 	struct atoll_error e;
 };
@@ -41,8 +41,8 @@ static int take(void *user, enum atoll_stream which, const void *p, size_t n)
 
 static int run_tar(struct export *x, struct atoll_sandbox *sb)
 {
-	/* Not what is mounted there, like /proc; its mount points are kept. What lies in /tmp and /run belongs to this
-	 * one sandbox. */
+	/* Mounted file systems such as /proc are left out, but not their mount points. The contents of /tmp and /run
+	 * belong to this sandbox only. */
 	static const char *const argv[] = { "tar", "-C", "/", "--one-file-system", "--numeric-owner", "--format=posix",
 		"--xattrs", "--xattrs-include=user.*", "--xattrs-include=security.capability", "--exclude=./tmp/*",
 		"--exclude=./run/*", "--warning=no-file-ignored", "--warning=no-file-changed", "-I", "gzip -1", "-cf",
@@ -97,7 +97,8 @@ int template_export(struct atoll *a, const char *name, const char *file)
 		atoll_set_stop(a, signals_stop_waiting, NULL);
 		status = fill(&x, name);
 	}
-	/* Whole and on disk, or not there: half a template must not look like one. */
+	/* The file gets its name once it is complete and on disk, so that an incomplete template cannot be mistaken
+	 * for one. */
 	if (status == 0 && (fsync(fd) < 0 || rename(part, file) < 0))
 		status = fail("write '%s': %s", file, strerror(errno));
 	if (status != 0)

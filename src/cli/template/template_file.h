@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/template/template_file: a template as one file: a compressed archive of its root directory, which `atoll template
- * import` and any other tool can read. Its variables, user, directory and commands are in there, in
- * /etc/atoll/template.json; its memory is not. */
+/* cli/template/template_file: exports a template to one file: a compressed archive of its root directory, which
+ * `atoll template import` and other tools can read. /etc/atoll/template.json in it contains the template's variables,
+ * user, directory and commands. Its memory is not included. */
 #pragma once
 
 #include "client/atoll.h"
 
-int template_export(struct atoll *a, const char *name, const char *file); /* the exit status */
+int template_export(struct atoll *a, const char *name, const char *file); /* returns the exit status */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll template: environments of one's own: built, listed, named, removed. */
+/* atoll template: builds, lists, names and removes templates. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
