@@ -40,20 +40,20 @@
 
 struct boot {
 	struct front *f;
-	struct msg_sandbox *have; /* the warden's */
-	bool *known;              /* ... and whether the store knows them too */
+	struct msg_sandbox *have; /* sandboxes that the warden has */
+	bool *known;              /* which of them are in the store */
 	size_t n;
-	struct msg_kept *kept; /* what is kept of sandboxes, */
-	bool *owned;           /* ... and whether the store knows whose */
+	struct msg_kept *kept; /* saved states that the warden has */
+	bool *owned;           /* which of them are referenced in the store */
 	size_t n_kept;
 	struct lost {
 		char id[ID_SIZE], team[TEAM_ID_SIZE];
 		const char *why;
 		bool started;
-	} *lost; /* the store's that are no more, or were never finished */
+	} *lost; /* sandboxes in the store that have ended, or whose start did not finish */
 	size_t n_lost;
-	char host[BOOT_ID_SIZE];     /* the start of it that this is, "": not known; */
-	char host_was[BOOT_ID_SIZE]; /* ... that the front before us was at work in, "": not recorded */
+	char host[BOOT_ID_SIZE];     /* boot id of the host, "": not known */
+	char host_was[BOOT_ID_SIZE]; /* boot id that the previous front recorded, "": none */
 };
 
 static void boot_fail(struct front *f, const char *what, const char *why)
@@ -81,7 +81,7 @@ static void ignore_reply(void *user, const struct warden_reply *re)
 	(void)re;
 }
 
-/* Wall clock: when the host was started. */
+/* Wall clock time of the host's boot. */
 static uint64_t host_began_ms(void)
 {
 	struct timespec up;
@@ -100,8 +100,8 @@ static void look_at_host(struct boot *b)
 	}
 }
 
-/* Since the store was told that it runs? A state file of before there were boot ids has only the clock, which may have
- * been set meanwhile. */
+/* Whether the host was rebooted since the sandbox was started. A state file from before boot ids has only the wall
+ * clock time, which may have been set since. */
 static bool is_of_earlier_start(const struct boot *b, const struct sandbox_row *row)
 {
 	if (b->host[0] && b->host_was[0])
@@ -127,7 +127,7 @@ static void note_lost(struct boot *b, const struct sandbox_row *row)
 				       : "ended while the server was down";
 }
 
-/* The last line of its log: whoever looks there wants to know why there is no more. */
+/* The last line of its log says why it has ended. */
 static void log_lost(struct front *f, const struct lost *l)
 {
 	const struct journal_entry en = {
@@ -153,7 +153,7 @@ static size_t find_have(const struct boot *b, const char *id)
 	return i;
 }
 
-/* What the store says is kept of it, and is: in *row. */
+/* Reduces the saved state in *row to what the warden has. */
 static void look_kept(struct boot *b, struct sandbox_row *row, bool frozen)
 {
 	size_t i = 0;
@@ -181,7 +181,7 @@ static int on_row(void *user, const struct sandbox_row *given)
 
 	look_kept(b, &row, frozen);
 	if ((!live && !row.kept) || row.state == ROW_STARTING || !sandbox_restore(b->f, &row, live, frozen)) {
-		note_lost(b, given); /* not now: the walk over the table is still going on */
+		note_lost(b, given); /* later: the rows are still being read */
 		return 0;
 	}
 	if (live)
@@ -189,7 +189,7 @@ static int on_row(void *user, const struct sandbox_row *given)
 	return 0;
 }
 
-/* For a snapshot, which is its owner then. */
+/* Whether a snapshot's saved state exists; marks it as owned. */
 static bool is_saved(void *user, const char *name, bool *ret_memory)
 {
 	struct boot *b = user;
@@ -216,16 +216,16 @@ static int reconcile(struct boot *b, struct err *e)
 	for (size_t i = 0; i < b->n_lost; i++) {
 		log_info("sandbox exited while the front was down", "id=%s why='%s'", b->lost[i].id, b->lost[i].why);
 		audit_lost(f, b->lost[i].id, b->lost[i].team, b->lost[i].why);
-		if (b->lost[i].started) /* else nobody knows its id */
+		if (b->lost[i].started) /* else no client knows its id */
 			log_lost(f, &b->lost[i]);
 		row_end_id(f, b->lost[i].id, b->lost[i].why);
 	}
 	if (strcmp(b->host, b->host_was) != 0)
-		rows_are_of(f, b->host); /* the ends of what the last start of the host took are told */
+		rows_are_of(f, b->host); /* all ends of an earlier boot are recorded by now */
 	for (size_t i = 0; i < b->n; i++) {
 		if (b->known[i])
 			continue;
-		/* Of the warm pool, as a rule, or one whose creation a crash has cut short. */
+		/* Usually a member of the warm pool, or one whose creation was interrupted by a crash. */
 		log_info("killing a sandbox that no team owns", "id=%s", b->have[i].id);
 		(void)warden_ask_id(f->link.warden, OP_KILL, b->have[i].id, "", ignore_reply, NULL);
 	}
@@ -400,7 +400,7 @@ static void on_hello(void *user, const struct warden_reply *re)
 		boot_fail(f, "make the pool", "out of memory");
 		return;
 	}
-	audit_begin(f, on_audit); /* first: what is found out from here on is recorded */
+	audit_begin(f, on_audit); /* first, so that what follows is recorded */
 }
 
 void boot_begin(struct front *f)

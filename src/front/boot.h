@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/boot: from a connected warden to an open door.
+/* front/boot: from the connection to the warden until the front serves.
  *
  *	HELLO -> templates, limits -> LIST -> compare with the store -> confine -> serve
  *
- * The warden knows what exists, the store knows what it is for. A sandbox that only the store knows has ended; one
- * that only the warden knows, or whose creation nobody was told of, is killed. */
+ * The warden knows which sandboxes exist, the store knows whose they are. A sandbox that is only in the store has
+ * ended. One that only the warden has, or whose creation was never confirmed to a client, is killed. */
 #pragma once
 
 struct boot;

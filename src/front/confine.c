@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/confine: no new privileges, then a list of the system calls that serving needs, and no file system.
+/* front/confine: no new privileges, then an allow list of system calls, and no file system.
  *
- * After confine_late() no file can be opened, nothing executed, no socket made but pairs: connections come from the
- * listener, from the warden and from atoll-agent. SQLite has its files open by then (WAL and its index are made by the
- * first write, which auth_open() does). */
+ * After confine_late() the front can open no file, execute nothing, and create no sockets but socket pairs.
+ * Connections come from the listeners, from the warden and from atoll-agent. SQLite has its files open by then:
+ * WAL and its index are created by the first write, in auth_open(). */
 #include "front/confine.h"
 
 #include <sys/prctl.h>
@@ -25,7 +25,7 @@ static const int allowed[] = {
 	SCMP_SYS(poll),
 	SCMP_SYS(ppoll),
 	SCMP_SYS(pipe2),
-	/* sockets that others made */
+	/* sockets created by others */
 	SCMP_SYS(accept4),
 	SCMP_SYS(accept),
 	SCMP_SYS(recvmsg),
@@ -43,7 +43,7 @@ static const int allowed[] = {
 	SCMP_SYS(writev),
 	SCMP_SYS(splice),
 	SCMP_SYS(close),
-	/* open files of SQLite */
+	/* SQLite, on files that are open */
 	SCMP_SYS(pread64),
 	SCMP_SYS(pwrite64),
 	SCMP_SYS(lseek),
@@ -65,7 +65,7 @@ static const int allowed[] = {
 	SCMP_SYS(mremap),
 	SCMP_SYS(madvise),
 	SCMP_SYS(brk),
-	/* time, chance, itself */
+	/* time, randomness, own process */
 	SCMP_SYS(clock_gettime),
 	SCMP_SYS(clock_nanosleep),
 	SCMP_SYS(nanosleep),
@@ -104,12 +104,12 @@ int confine_early(uint32_t *ret_fds, struct err *e)
 
 	lim.rlim_cur = lim.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &lim) == 0)
-		cur = lim.rlim_max; /* else fewer connections, but it works */
+		cur = lim.rlim_max; /* on failure there are fewer connections, but the front works */
 	*ret_fds = cur < FDS_MAX ? (uint32_t)cur : FDS_MAX;
 	return 0;
 }
 
-/* One end of these goes to atoll-agent; it leads to nobody else. */
+/* Socket pairs: one end goes to atoll-agent; they reach no other process. */
 static int add_more(scmp_filter_ctx ctx)
 {
 	return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front: coming to an end in good order. */
+/* front: orderly shutdown. */
 #include "front/front.h"
 #include "front/link/agent_link.h"
 
@@ -32,15 +32,15 @@
 #include "loop/loop.h"
 #include "store/db.h"
 
-#define STOP_GRACE_MS 3000 /* for answers under way */
+#define STOP_GRACE_MS 3000 /* for answers in progress */
 
-/* The last request is over. */
+/* Called when the last request has ended. */
 static void on_quiet(void *user)
 {
 	struct front *f = user;
 
 	if (f->link.stopping)
-		timer_arm(f->grace, 0); /* not at once: the answer may still be in a queue */
+		timer_arm(f->grace, 0); /* from the loop: the answer may still be queued */
 }
 
 void front_connect(struct front *f)
@@ -123,8 +123,8 @@ void front_done(struct front *f)
 	while (f->sandbox.table && (sb = sandbox_table_next(f->sandbox.table, NULL)))
 		sandbox_forget(sb);
 	sandbox_table_free(f->sandbox.table);
-	/* All that is still written is written before the link goes: the warden takes a front without one for gone, and
-	 * ends it. */
+	/* Everything is written before the link is closed: when the link ends, the warden takes the front for dead
+	 * and kills it. */
 	census_free(f->account.census);
 	notebooks_free(f);
 	audit_free(f);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front: the one object that the parts of atoll-front reach each other by.
+/* front: the object that holds the state of all floors.
  *
  *	main.c -> boot.c: hello and list from the warden, reconcile with the store, confine, serve
  *	dispatch.c: a request is for the API (routes.c -> api_*.c) or for a port of a sandbox (proxy.c)
@@ -26,10 +26,10 @@ struct timer;
 
 #define DOORS_MAX 12
 
-struct door {   /* a listening socket that the warden has passed */
-	int fd; /* -1 once the server has it */
+struct door {   /* a listening socket passed by the warden */
+	int fd; /* -1 once the server owns it */
 	bool is_tls, is_plain_too;
-	uint16_t debug_port; /* not 0: it stands for that port of the debug sandbox */
+	uint16_t debug_port; /* not 0: connections go to that port of the debug sandbox */
 };
 
 struct front {
@@ -42,25 +42,25 @@ struct front {
 	struct proxies proxy;
 	struct api api;
 
-	struct boot *boot;   /* until it serves */
+	struct boot *boot;   /* NULL once the front serves */
 	struct timer *tick;  /* once a second: usage samples, idle connections */
 	struct timer *grace; /* while stopping */
 	struct sigwatch *on_term, *on_int;
-	size_t most_conns; /* since memory was last given back */
+	size_t most_conns; /* maximum since memory was last returned to the kernel */
 	enum log_level log_level;
 	struct door doors[DOORS_MAX];
 	size_t n_doors;
 	int exit_code;
-	bool lost; /* the warden is gone */
+	bool lost; /* the connection to the warden is lost */
 };
 
-/* The other 16th is for the two debug ports. */
+/* Half of the fds; another 16th if there are no debug ports, which would use it. */
 static inline uint32_t front_max_conns(const struct front *f)
 {
 	return f->link.fds / 2 + (f->proxy.debug ? 0 : f->link.fds / 16);
 }
 
-void front_connect(struct front *f); /* tells each floor where those below it are */
+void front_connect(struct front *f); /* sets the pointers of each floor to the floors below it */
 void front_log_level(struct front *f, enum log_level level);
-void front_stop(struct front *f); /* finishes what is under way, then ends the loop */
-void front_done(struct front *f); /* frees what is there; sandboxes live on */
+void front_stop(struct front *f); /* finishes the requests in progress, then stops the loop */
+void front_done(struct front *f); /* frees everything; sandboxes keep running */

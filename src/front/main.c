@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll-front: the unprivileged server: HTTP API, proxy into sandboxes, store. Started by the warden with fd 3, the
- * socket to it, and from fd 4 on the listening sockets, one for each --door. */
+/* atoll-front: the unprivileged server: HTTP API, proxy into sandboxes, store. The warden starts it with the
+ * socket to itself as fd 3, and the listening sockets from fd 4 on, one for each --door. */
 #include <getopt.h>
 #include <malloc.h>
 #include <netinet/in.h>
@@ -57,7 +57,7 @@
 
 #define FD_WARDEN 3
 #define FD_DOORS 4
-#define MAX_TIMEOUT_S (24 * 3600) /* unless the options say otherwise, as all of these */
+#define MAX_TIMEOUT_S (24 * 3600) /* default of the option, like all of these */
 #define HEAD_TIMEOUT_S 30
 #define BODY_TIMEOUT_S 60
 #define LOGS_KEPT_S (24 * 3600)
@@ -65,12 +65,12 @@
 #define HISTORY_KEPT_S (7 * 24 * 3600)
 #define VOLUME_MB 1024
 #define TEAM_MAX_VOLUMES 100
-#define ACTIVE_EVERY_S 30 /* how often the store is told who was used */
+#define ACTIVE_EVERY_S 30 /* how often the time of last use is written */
 #define TIDY_EVERY_S 10
 #define REFUSALS_EVERY_MS 600000
-#define REFUSALS_MAX 120 /* entries of one sandbox in that time */
+#define REFUSALS_MAX 120 /* log entries per sandbox in that time */
 #define WRITES_EVERY_MS 50
-#define CROWD 256 /* connections or requests whose memory is worth being asked back */
+#define CROWD 256 /* number of connections or requests above which memory is returned */
 
 static const char *reason_text(uint32_t reason)
 {
@@ -98,7 +98,7 @@ static void on_exited(void *user, const struct msg_exited *m)
 
 	if (!sb && (build_exited(f, m->id) || warm_pool_exited(f->sandbox.warm_pool, m->id)))
 		return;
-	if (sb) /* else we killed it ourselves and are done with it */
+	if (sb) /* NULL: the front has killed it itself */
 		sandbox_box_exited(sb,
 		    m->reason == EXIT_OOM          ? END_OOM
 			: m->reason == EXIT_KILLED ? END_KILLED
@@ -154,7 +154,7 @@ static void on_log_level(void *user, const struct msg_level *m)
 		front_log_level(user, (enum log_level)m->level);
 }
 
-/* Who is refused calls on and on must not push all else out of the log. */
+/* Limits the entries about refused system calls, so that they do not push everything else out of the log. */
 static bool may_note_refusal(struct sandbox *sb)
 {
 	uint64_t now = loop_now_ms(sb->front->link.loop);
@@ -169,8 +169,7 @@ static bool may_note_refusal(struct sandbox *sb)
 	return sb->refused_noted++ < REFUSALS_MAX;
 }
 
-/* The warden has checked none of this but the id: it comes from the kernel, and the name of the process from the
- * sandbox. */
+/* The warden has checked only the id. The rest comes from the kernel, and the process name from the sandbox. */
 static void on_refused(void *user, const struct msg_refused *m)
 {
 	struct front *f = user;
@@ -288,7 +287,8 @@ static void on_expired(void *user, struct expiry_entry *en)
 	sandbox_expired(en);
 }
 
-/* After a crowd has left, its memory lies in pieces all over the heap, which the allocator keeps unless it is asked. */
+/* After many connections have closed, their freed memory is spread over the heap, and malloc returns it only on
+ * request. */
 static void give_memory_back(struct front *f)
 {
 	size_t conns = f->api.server ? http_server_conns(f->api.server) : 0;
@@ -315,7 +315,7 @@ static void on_tick(void *user)
 		usage_tick(sb, now);
 		sandbox_pause_tick(sb);
 		sandbox_idle_tick(sb);
-		if ((f->link.ticks + n++) % ACTIVE_EVERY_S == 0) /* not all of them in the same second */
+		if ((f->link.ticks + n++) % ACTIVE_EVERY_S == 0) /* spread over the seconds */
 			row_note_active(sb);
 		if ((f->link.ticks + n) % METER_EVERY_S == 0)
 			meter_note(sb);
@@ -708,7 +708,7 @@ int main(int argc, char **argv)
 	loop_run(f.link.loop);
 	front_done(&f);
 	if (f.lost)
-		_exit(f.exit_code); /* what waits for the warden is never answered, and is no leak that a checker should
-				       tell of */
+		/* without freeing: requests to the warden never get a reply, and a leak checker would report them */
+		_exit(f.exit_code);
 	return f.exit_code;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/account/accounts: who may do what, and how much of it they use. */
+/* front/account/accounts: teams, keys and quotas, and what they use. */
 #pragma once
 
 #include <stddef.h>
@@ -21,10 +21,10 @@ struct accounts {
 	struct metrics *metrics;
 	struct census *census;
 	struct capacity *capacity;
-	struct msg_limits defaults, maxima;                        /* of a sandbox */
-	struct msg_template_limits template_limits[TEMPLATES_MAX]; /* ... of those of a template */
+	struct msg_limits defaults, maxima;                        /* limits of a sandbox */
+	struct msg_template_limits template_limits[TEMPLATES_MAX]; /* limits of sandboxes of particular templates */
 	uint32_t n_template_limits;
-	/* how many sandboxes of a key there are; set by the floor of the sandboxes */
+	/* The number of sandboxes of a key; set by the sandbox floor. */
 	size_t (*count_of_key)(void *user, const char *key);
 	void *count_user;
 };

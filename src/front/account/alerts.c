@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/account/alerts: thresholds, with some distance between on and off. */
+/* front/account/alerts: thresholds with hysteresis. */
 #include "front/account/alerts.h"
 
 static const char *const names[ALERTS] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/account/alerts: tells when a sandbox is near one of its limits: once, when it gets there, and again only after
- * it has been well below. */
+/* front/account/alerts: reports that a sandbox is near one of its limits: once when it crosses the threshold, and
+ * again only after it has dropped well below it. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,13 +8,13 @@
 
 #include "front/util/options.h"
 
-#define ALERT_BELOW 10 /* percent under the threshold: then the next time counts again */
+#define ALERT_BELOW 10 /* percentage points below the threshold at which the alert is re-armed */
 
-struct alert_marks { /* zeroed: all is quiet */
+struct alert_marks { /* zeroed: no alerts */
 	bool on[ALERTS];
 };
 
-/* Whether this use of a limit (0: it has none) is to be told of; percent 0: never. */
+/* Whether this use of a limit (0: no limit) is to be reported; percent 0: never. */
 bool alert_crossed(struct alert_marks *m, enum alert a, uint32_t percent, double used, double limit);
 
 const char *alert_name(enum alert a);

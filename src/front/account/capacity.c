@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/account/capacity: maxima of the hour that is going on, which go to the store each minute. */
+/* front/account/capacity: maxima of the current hour, written to the store every minute. */
 #include "front/account/capacity.h"
 
 #include <stdlib.h>
@@ -20,8 +20,8 @@ struct capacity {
 	struct accounts *accounts;
 	void (*look)(void *user, struct capacity_now *ret);
 	void *user;
-	struct capacity_row hour;      /* since the last time that it was saved */
-	uint64_t starts, hits, misses; /* that were counted before */
+	struct capacity_row hour;      /* maxima since the last write */
+	uint64_t starts, hits, misses; /* already written */
 	uint32_t ticks;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/account/census: counts of the minute that is going on. */
+/* front/account/census: counts of the current minute. */
 #include "front/account/census.h"
 
 #include <stdlib.h>
@@ -21,8 +21,8 @@ struct count {
 
 struct census {
 	struct store *store;
-	LIST_HEAD(, count) counts; /* those with any in this minute */
-	uint64_t minute_s;         /* when it began */
+	LIST_HEAD(, count) counts; /* teams with sandboxes in this minute */
+	uint64_t minute_s;         /* its start */
 };
 
 static uint64_t minute_of(uint64_t wall_ms)
@@ -83,7 +83,7 @@ static struct team_point point_of(const struct census *c, const struct count *n)
 	return (struct team_point) { c->minute_s, n->most, n->starts };
 }
 
-/* The minute is over. Who has none left is forgotten. */
+/* Writes the minute. Teams without running sandboxes are removed. */
 static void close_minute(struct census *c)
 {
 	struct err e;

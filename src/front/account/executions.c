@@ -25,7 +25,7 @@ static const char *const classes[ERROR_CLASSES] = {
 	"other",
 };
 
-/* Of Python, and of JavaScript and others where they differ. */
+/* Names in Python, and in JavaScript and other languages where they differ. */
 static const struct {
 	const char *name;
 	enum execution_class class;

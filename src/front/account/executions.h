@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/account/executions: counts of code and commands that were run in sandboxes: what became of them, what kind of
- * error, how long they took. */
+/* front/account/executions: counts code executions and commands in sandboxes by outcome, error class and duration. */
 #pragma once
 
 #include <stdint.h>
@@ -23,7 +22,7 @@ enum execution_outcome {
 	EXECUTION_DETACHED,
 	EXECUTION_OUTCOMES,
 };
-/* Names of errors are chosen by whoever writes the code: only these become labels. */
+/* The code in a sandbox chooses the names of its errors: only these become labels. */
 enum execution_class {
 	ERROR_SYNTAX,
 	ERROR_NAME,
@@ -40,8 +39,8 @@ enum execution_class {
 	ERROR_CLASSES,
 };
 
-enum execution_class execution_class_of(struct str name);      /* of the name of an exception, of any language */
-enum execution_outcome execution_outcome_of(const char *word); /* as the audit trail has it */
+enum execution_class execution_class_of(struct str name);      /* for the name of an exception, in any language */
+enum execution_outcome execution_outcome_of(const char *word); /* for an outcome as in the audit trail */
 
 void execution_count(struct metrics *m, enum execution_kind k, enum execution_outcome o, uint64_t us);
 void execution_error(struct metrics *m, enum execution_class c);

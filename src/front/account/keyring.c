@@ -35,7 +35,7 @@ void uuid_make(char ret[TEAM_ID_SIZE])
 	char h[33];
 
 	rand_hex(h, 32);
-	h[12] = '4'; /* a random UUID, as clients expect the form */
+	h[12] = '4'; /* version 4, the form that clients expect */
 	h[16] = "89ab"[h[16] & 3];
 	(void)snprintf(ret, TEAM_ID_SIZE, "%.8s-%.4s-%.4s-%.4s-%.12s", h, h + 8, h + 12, h + 16, h + 20);
 }
@@ -162,7 +162,7 @@ struct key *keyring_key(struct keyring *k, const struct team *t, struct str id)
 	return NULL;
 }
 
-/* Which bucket is looked at, and for how long, tells something of the hash, and nothing of the key. */
+/* The bucket and the time of the lookup may reveal something about the hash, but nothing about the key. */
 struct key *keyring_find(struct keyring *k, struct str secret, uint64_t now_wall_ms)
 {
 	uint8_t hash[SHA256_SIZE];
@@ -193,7 +193,7 @@ static int key_file_make(const char *path, struct err *e)
 	return r < 0 ? err_set(e, -r, "write '%s': %s", path, strerror(-r)) : 0;
 }
 
-/* text: the key, with its length returned. */
+/* text: the key; returns its length. */
 static ssize_t key_file_read(const char *path, char text[KEY_TEXT_MAX], struct err *e)
 {
 	ssize_t n = file_read(AT_FDCWD, path, text, KEY_TEXT_MAX);
@@ -215,7 +215,7 @@ struct mask {
 	uint32_t length;
 };
 
-/* Of a key too short for it nothing is shown. */
+/* A key that is too short is masked completely. */
 static struct mask mask_of(struct str secret)
 {
 	struct mask m = { .length = (uint32_t)secret.n };
@@ -229,7 +229,7 @@ static struct mask mask_of(struct str secret)
 	return m;
 }
 
-/* A key that comes from a file of the server: one that is an admin key, and one that is not. */
+/* Sets a key that comes from a file of the server; there is one with and one without admin rights. */
 static int put_local(struct keyring *k, struct str secret, bool admin, struct err *e)
 {
 	char id[KEY_ID_SIZE];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/account/limits: one table of fields, read and written. */
+/* front/account/limits: one table of fields for parsing and formatting. */
 #include "front/account/limits.h"
 
 #include <stdio.h>
@@ -9,15 +9,15 @@
 #include "base/str.h"
 #include "front/account/accounts.h"
 
-#define CPUS_UNIT 0 /* thousandths of one, given as a number with a fraction */
+#define CPUS_UNIT 0 /* thousandths of a CPU, given as a decimal number */
 
 static const struct field {
 	const char *name;
 	size_t at;
 	bool wide; /* 64 bits */
 	uint64_t unit;
-	uint64_t min;  /* in that unit */
-	bool optional; /* 0 is no limit */
+	uint64_t min;  /* in units of the API */
+	bool optional; /* 0 means no limit */
 } fields[] = {
 #define F(m) offsetof(struct msg_limits, m), sizeof(((struct msg_limits *)0)->m) == 8
 	{ "memoryMB", F(mem_bytes), 1 << 20, 32, false },
@@ -103,7 +103,7 @@ static int bad(const struct field *f, const char *prefix, uint64_t max, struct e
 	    (unsigned long long)f->min, (unsigned long long)(max / f->unit));
 }
 
-/* max: UINT64_MAX for none. */
+/* max: UINT64_MAX: none. */
 static int read_one(const struct field *f, const json_t *v, const char *prefix, uint64_t max, struct msg_limits *l,
     struct err *e)
 {
@@ -135,7 +135,7 @@ static int check_names(const json_t *o, const char *prefix, struct err *e)
 
 		while (i < ARRAY_LEN(fields) && strcmp(fields[i].name, name) != 0)
 			i++;
-		if (i == ARRAY_LEN(fields)) /* one that is misspelt would be no limit at all */
+		if (i == ARRAY_LEN(fields)) /* an unknown field is refused: a misspelt one would set no limit */
 			return err_set(e, EINVAL, "field '%s%.40s' is not known", prefix, name);
 	}
 	return 0;
@@ -168,7 +168,7 @@ int limits_read_maxima(const json_t *o, const char *prefix, const struct msg_lim
 {
 	struct limits_range r = { .maxima = *most };
 
-	return limits_read(o, prefix, &r, l, e); /* null: the default, which is none here */
+	return limits_read(o, prefix, &r, l, e); /* null: the default, which here means no maximum */
 }
 
 json_t *limits_json(const struct msg_limits *l)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/account/metrics: what the front counts about itself. */
+/* front/account/metrics: counters of the front. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 
 #define HISTOGRAM_BUCKETS 14
 #define METRICS_ROUTES_MAX 128
-#define METRICS_SANDBOXES_MAX 200 /* whose own numbers are given */
+#define METRICS_SANDBOXES_MAX 200 /* with metrics of their own */
 
 enum outcome { OUTCOME_OK, OUTCOME_CLIENT_ERROR, OUTCOME_SERVER_ERROR, OUTCOME_LOST, OUTCOMES };
 
@@ -35,7 +35,7 @@ enum end_reason { END_KILLED, END_EXPIRED, END_DIED, END_OOM, END_FAILED, END_RE
 enum port_kind { PORT_KIND_ENVD, PORT_KIND_INTERPRETER, PORT_KIND_USER, PORT_KINDS };
 
 struct histogram {
-	uint64_t n[HISTOGRAM_BUCKETS + 1]; /* the last one: beyond all bounds */
+	uint64_t n[HISTOGRAM_BUCKETS + 1]; /* the last one: above all bounds */
 	uint64_t sum_us;
 };
 
@@ -52,7 +52,7 @@ struct executions {
 struct metrics {
 	struct executions executions[EXECUTION_KINDS];
 	uint64_t execution_errors[ERROR_CLASSES];
-	struct timed routes[METRICS_ROUTES_MAX + 1]; /* by route_index(); the last one: no such path */
+	struct timed routes[METRICS_ROUTES_MAX + 1]; /* by route_index(); the last one: unknown path */
 	uint64_t errors[CLASSES];
 	struct timed ports[PORT_KINDS];
 	uint64_t bytes_up, bytes_down;
@@ -64,20 +64,20 @@ struct metrics {
 	/* deliveries: attempts, given up, not queued */
 	uint64_t webhooks_tried[HK_OUTCOMES], webhooks_failed, webhooks_dropped;
 	uint64_t alerts[ALERTS];
-	uint64_t refused_calls; /* of sandboxes, as far as they are told of */
+	uint64_t refused_calls; /* of sandboxes, as far as they were reported */
 	uint64_t started_wall_ms;
-	long host_cpus; /* of the machine; as statm_fd */
+	long host_cpus; /* CPUs of the machine; read at the start, as statm_fd */
 	uint64_t host_mem_bytes;
 	char host_arch[65];
-	int statm_fd; /* of this process: later nothing can be opened */
+	int statm_fd; /* /proc/self/statm, opened at the start because the front can open no file later */
 };
 
 struct metrics *metrics_new(void);
 void metrics_free(struct metrics *m);
 
 void histogram_add(struct histogram *h, uint64_t us);
-double histogram_bound(size_t i); /* of bucket i, in seconds */
+double histogram_bound(size_t i); /* upper bound of bucket i, in seconds */
 enum outcome outcome_of(int status, bool lost);
-/* counts an answer of that status, if it is an error */
+/* Counts an answer with that status, if it is an error. */
 void metrics_error(struct metrics *m, int status, bool is_rate);
 enum port_kind port_kind(uint16_t port);

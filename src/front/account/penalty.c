@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/account/penalty: a table with a few places per hash. */
+/* front/account/penalty: a set-associative table. */
 #include "front/account/penalty.h"
 
 #include <netinet/in.h>
@@ -11,19 +11,19 @@
 
 #define SETS 256
 #define WAYS 4
-#define FORGET_MS 60000 /* without a further mistake */
+#define FORGET_MS 60000 /* without a further wrong key */
 #define FIRST_MS 100
 
 struct entry {
 	struct penalty_addr addr;
 	uint64_t last_ms;
-	uint32_t mistakes; /* 0: free */
+	uint32_t mistakes; /* 0: free entry */
 	uint32_t waiting;
 };
 
 struct penalties {
 	struct entry v[SETS][WAYS];
-	uint32_t salt; /* so that nobody can choose addresses that share a set */
+	uint32_t salt; /* random, so that an attacker cannot choose addresses that share a set */
 };
 
 struct penalties *penalties_new(void)

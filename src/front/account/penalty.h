@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/account/penalty: addresses from which wrong keys come wait longer for each further answer. No I/O.
+/* front/account/penalty: delays refusals for addresses that send wrong keys, longer for each further one. No I/O.
  *
- * Only refusals are slowed down: whoever shares an address with a guesser (a proxy, an office) and has a good key
- * notices nothing. The table has a fixed size; when it is full the address that was quiet for longest is forgotten. */
+ * Only refusals are delayed: a client with a valid key is not affected if it shares an address with an attacker (a
+ * proxy, an office). The table has a fixed size; an address is replaced by another if it had no wrong key for
+ * longest. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
-#define PENALTY_FREE 5 /* mistakes that cost nothing */
+#define PENALTY_FREE 5 /* wrong keys without a delay */
 #define PENALTY_MAX_MS 2000
 #define PENALTY_WAITING_MAX \
-	16 /* answers of one address that are held back at once; further ones are refused with 429 */
+	16 /* refusals that are held back for one address at the same time; further ones are sent at once as 429 */
 
 struct penalties;
 
 struct penalty_addr {
-	uint8_t bytes[16]; /* IPv4 mapped; of IPv6 the network of 64 bits */
+	uint8_t bytes[16]; /* IPv4-mapped; for IPv6 the /64 network */
 };
 
 struct penalties *penalties_new(void);
 void penalties_free(struct penalties *p);
 
-/* zeros for what is no internet address */
+/* Zeros for anything but an IP address. */
 void penalty_addr(const struct sockaddr_storage *from, struct penalty_addr *ret);
 
-/* A wrong key came: for how long to hold back the answer; -1: too many are held back already. A positive delay must be
- * followed by penalty_over() when the answer has gone. */
+/* Counts a wrong key. Returns the delay of the answer in ms, or -1 if too many are held back already. After a
+ * positive delay the caller must call penalty_over() when the answer has been sent. */
 int penalty_wrong(struct penalties *p, const struct penalty_addr *a, uint64_t now_ms);
 void penalty_over(struct penalties *p, const struct penalty_addr *a);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/account/quota: reading, counting, refusing. */
+/* front/account/quota: parsing, counting and checking. */
 #include "front/account/quota.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@
 static const struct {
 	const char *name;
 	size_t at;
-	bool of_key; /* only */
+	bool of_key; /* for keys only */
 } fields[] = {
 	{ "maxSandboxes", offsetof(struct quota, max_sandboxes), true },
 	{ "createsPerMinute", offsetof(struct quota, creates_per_min), false },
@@ -108,7 +108,7 @@ json_t *quota_json(const struct quota *q, bool of_key)
 
 /* --- counting -------------------------------------------------------------------------------------------------- */
 
-/* Seconds that have passed count nothing any more. */
+/* Clears the seconds that have passed. */
 static void forget_made(struct tally *t, uint64_t now_s)
 {
 	if (now_s - t->made_s >= QUOTA_MINUTE || now_s < t->made_s)
@@ -135,7 +135,7 @@ uint32_t tally_creates(struct tally *t, uint64_t now_s)
 	return n;
 }
 
-/* Until the oldest of the last minute is forgotten. */
+/* Seconds until the oldest creation of the last minute no longer counts. */
 static uint32_t next_place_s(const struct tally *t, uint64_t now_s)
 {
 	for (uint32_t s = 1; s <= QUOTA_MINUTE; s++) {
@@ -167,7 +167,7 @@ json_t *tally_json(struct tally *t, uint64_t now_wall_ms)
 	    (json_int_t)tally_creates(t, clock_mono_ms() / 1000));
 }
 
-/* --- refusing -------------------------------------------------------------------------------------------------- */
+/* --- checking -------------------------------------------------------------------------------------------------- */
 
 static int hit(struct quota_hit *ret, const char *what, int64_t limit, int64_t used, uint32_t retry_s)
 {
@@ -201,7 +201,7 @@ static int check_minute(const struct quota *q, struct tally *t, struct quota_hit
 	return 0;
 }
 
-struct owner { /* of a sandbox; either may be NULL */
+struct owner { /* team and key of a sandbox; either may be NULL */
 	struct team *team;
 	struct key *key;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/account/quota_use: what sandboxes use goes on the account of their team and key, which the store keeps. */
+/* front/account/quota_use: charges use to teams and keys, and writes it to the store. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -48,7 +48,7 @@ static void on_quota(void *user, bool of_key, const char *id, const char *text)
 	struct quota q = { 0 };
 	struct err e = ERR_INIT;
 
-	/* The maxima may be above those of today: they were checked when they were set, and are narrowed by today's. */
+	/* The maxima may exceed the current ones: they were checked when they were set, and are lowered when used. */
 	if (!o ||
 	    quota_read(o, of_key,
 		&(struct msg_limits) { UINT64_MAX, UINT64_MAX, UINT32_MAX, UINT32_MAX, .swap_bytes = UINT64_MAX,

@@ -44,7 +44,7 @@ bool secret_value_ok(struct str value)
 	return value.n > 0 && value.n <= SECRET_VALUE_MAX && str_trim(value).n == value.n;
 }
 
-/* A sealed value is good for the one row that it was made for. */
+/* Binds an encrypted value to its row. */
 static struct str label_of(const char *team, const char *id, char out[LABEL_MAX])
 {
 	int n = snprintf(out, LABEL_MAX, "secret %s %s", team, id);
@@ -113,7 +113,7 @@ int secrets_fill(const struct links *l, const char *team, struct str text, struc
 		if (str_starts(text, TOKEN_MARK))
 			return err_set(e, ENOTSUP, "asks for an identity token, which this server does not have");
 		if (!str_starts(text, SECRET_MARK)) {
-			buf_put(out, text.p, 2); /* somebody else's */
+			buf_put(out, text.p, 2); /* a placeholder of another kind: copied unchanged */
 			str_skip(&text, 2);
 			continue;
 		}

@@ -70,6 +70,6 @@ double usage_cpu_pct(const struct usage_sample *s, const struct msg_limits *lim)
 {
 	uint32_t n = usage_cpus(lim);
 
-	/* upwards: little is not nothing */
+	/* rounded up, so that a small value is not shown as 0 */
 	return (double)(int64_t)(s->cpu_pct * 100.0 / (n ? n : 1) + 0.999) / 100;
 }

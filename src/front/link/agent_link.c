@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/link/agent_link: connections by fd passing, events by packet. */
+/* front/link/agent_link: connections by fd passing, events as packets. */
 #include "front/link/agent_link.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "loop/loop.h"
 
 #define ROUND_MAX 64
-#define CONNS_MAX 512 /* that it may have to us at a time */
+#define CONNS_MAX 512 /* simultaneous connections from atoll-agent to the front */
 
 struct agent_link {
 	struct links *links;
@@ -25,7 +25,7 @@ struct agent_link {
 	void *user;
 	int fd; /* -1: it does not run */
 	struct watch *watch;
-	/* of its connections to us: a limit of their own, so that clients cannot use them up */
+	/* Serves connections from atoll-agent. It has its own limit, so that clients cannot use it up. */
 	struct http_server *server;
 	struct upstream_idle idle;
 };
@@ -46,7 +46,7 @@ static void hang_up(struct agent_link *l)
 	watch_free(take_ptr(&l->watch));
 	fd_close(take_fd(&l->fd));
 	upstream_close_all(&l->idle);
-	http_server_free(take_ptr(&l->server)); /* what it was doing for clients ends with it */
+	http_server_free(take_ptr(&l->server)); /* also ends the requests that it was making for clients */
 }
 
 void agent_link_free(struct agent_link *l)
@@ -57,7 +57,7 @@ void agent_link_free(struct agent_link *l)
 	free(l);
 }
 
-/* An event that makes no sense is left out: to hang up would take the agent layer from everybody. */
+/* A malformed event is dropped. Closing the link instead would disable the agent layer for all clients. */
 static void take_event(struct agent_link *l, struct str text)
 {
 	struct err e = ERR_INIT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/link/box: one step after the other, each a question to the warden or a few requests to init. */
+/* front/link/box: steps, each one request to the warden or a few requests to init. */
 #include "front/link/box.h"
 
 #include <assert.h>
@@ -17,12 +17,12 @@
 
 #define SETTINGS_MAX (2 * 1024 * 1024)
 #define DEFAULT_USER "user"
-#define START_CMD_SPARE_MS 5000 /* atoll-build itself gives up on the start command first */
+#define START_CMD_SPARE_MS 5000 /* atoll-build has its own, shorter time limit for the start command */
 
 #define BIT(s) (1u << (s))
 #define ANY (~0u)
 #define PRESENT (~BIT(BOX_ABSENT))
-#define RUNS (BIT(BOX_READY) | BIT(BOX_FROZEN)) /* ... as far as its owner knows: a thaw may have failed */
+#define RUNS (BIT(BOX_READY) | BIT(BOX_FROZEN)) /* FROZEN included: the owner may not know that a thaw has failed */
 
 enum step_kind {
 	STEP_START,
@@ -36,8 +36,8 @@ enum step_kind {
 	STEP_USAGE,
 };
 
-/* In which states a step may begin, the state during it, and the one after it has worked or has not. Exceptions are in
- * step_new() and state_after(). */
+/* For each step: the states in which it may begin, the state during it, and the state after success and failure.
+ * Exceptions are in step_new() and state_after(). */
 static const struct {
 	unsigned from;
 	enum box_state during, good, bad;
@@ -69,7 +69,8 @@ static const char *const state_name[] = {
 	[BOX_KILLING] = "killing",
 };
 
-/* Where a box is that could not be killed: a step that the kill has overtaken does not tell any more. */
+/* The state of a box after a failed kill, by its state before the kill. An overtaken step no longer sets the
+ * state. */
 static const enum box_state settled_as[] = {
 	[BOX_ABSENT] = BOX_ABSENT,
 	[BOX_STARTING] = BOX_STARTED,
@@ -93,11 +94,11 @@ struct box_step {
 	enum box_state before;
 	box_fn *fn;
 	void *user;
-	struct warden_call *asked; /* at most one of these three */
+	struct warden_call *asked; /* at most one of these three is set */
 	struct init_call *call;
 	struct init_build *start_cmd;
 	char request[REQUEST_ID_SIZE];
-	uint32_t start_wait_s; /* settle: what is still to be waited for */
+	uint32_t start_wait_s; /* settle: what remains to be waited for */
 	uint64_t interps_ms;
 };
 
@@ -166,7 +167,7 @@ static enum box_state state_after(const struct box_step *st, int no)
 	return no ? rules[st->kind].bad : rules[st->kind].good;
 }
 
-/* The step is gone when its owner hears of it, and so may be the box when this returns. */
+/* The step is freed before fn is called, and fn may free the box. */
 static void step_end(struct box_step *st, struct box_result *re)
 {
 	struct box *b = st->box;
@@ -194,7 +195,7 @@ void box_exited(struct box *b)
 	struct box_step *st;
 
 	b->state = BOX_ABSENT;
-	b->step = NULL; /* none of them decides about the state now */
+	b->step = NULL; /* no step determines the state now */
 	while ((st = LIST_FIRST(&b->steps))) {
 		struct box_result re = { .no = st->kind == STEP_KILL ? 0 : ECHILD,
 			.text = "it has exited",
@@ -205,7 +206,7 @@ void box_exited(struct box *b)
 	}
 }
 
-/* --- questions to the warden --------------------------------------------------------------------------------- */
+/* --- requests to the warden ---------------------------------------------------------------------------------- */
 
 static void on_answer(void *user, const struct warden_reply *wr)
 {
@@ -297,7 +298,7 @@ struct warden_call *box_connect(const struct box *b, const char *request, warden
 
 /* --- requests to init ---------------------------------------------------------------------------------------- */
 
-/* Owns fd. */
+/* Takes ownership of fd. */
 static void call_init(struct box_step *st, const char *method, const char *path, struct str body, int fd,
     uint64_t wait_ms, init_call_fn *fn)
 {

@@ -6,15 +6,15 @@
  *	                                      FROZEN --snapshot, checkpoint--> FROZEN
  *	any but ABSENT --kill--> KILLING --box_exited()--> ABSENT
  *
- * A box does one step at a time. Two steps may begin while another is in flight: a kill at any time, and a thaw during
- * a checkpoint, which it calls off. The step that is overtaken still completes, and changes the state no more.
+ * A box does one step at a time. Two steps may begin while another is in flight: a kill at any time, and a thaw
+ * during a checkpoint, which it cancels. The overtaken step still completes, but no longer changes the state.
  *
  * Each step completes exactly once, never from inside the call that begins it: with the answer of the warden or of
- * init; or with `exited` from inside box_exited(). After box_done() none completes. If the warden is lost none
- * completes either: the front ends then.
+ * init, or with `exited` from inside box_exited(). After box_done() no step completes. If the warden is lost, no
+ * step completes either, because the front exits.
  *
- * A box knows no policy: what follows a step, what is written to the store and who is answered is up to its owner.
- * docs/internals/box.md has the whole picture. */
+ * A box has no policy: its owner decides what follows a step, what is written to the store and which client gets
+ * an answer. docs/internals/box.md describes it in full. */
 #pragma once
 
 #include <jansson.h>
@@ -33,34 +33,34 @@ struct policy;
 
 enum box_state {
 	BOX_ABSENT,   /* the warden holds no such sandbox: it was not started yet, or has exited */
-	BOX_STARTING, /* OP_START is under way */
+	BOX_STARTING, /* OP_START is in progress */
 	BOX_STARTED,  /* it runs; init does not have its settings yet */
-	BOX_SETTLING, /* init gets its settings, the start command runs, the interpreters come up */
+	BOX_SETTLING, /* init takes its settings, the start command runs, the interpreters start */
 	BOX_READY,    /* it runs */
 	BOX_QUIETING, /* init closes its connections to the outside */
 	BOX_FREEZING,
-	BOX_FROZEN, /* all of it, or, after a freeze that failed, perhaps a part: it wants to be thawed */
+	BOX_FROZEN, /* fully; or, after a failed freeze, perhaps in part: it has to be thawed */
 	BOX_SNAPSHOTTING,
 	BOX_CHECKPOINTING,
-	BOX_RELEASED, /* it runs again; what was read of its memory is still being written */
+	BOX_RELEASED, /* it runs again while its memory is still being written */
 	BOX_THAWING,
-	BOX_KILLING, /* the warden was asked; it is ABSENT once it has exited */
+	BOX_KILLING, /* the warden was asked; ABSENT after the exit */
 };
 
-/* How far a settle got that failed. */
+/* The part at which a settle failed. */
 enum box_part { BOX_PART_NONE, BOX_PART_SETTINGS, BOX_PART_START_CMD, BOX_PART_INTERPRETERS };
 
 struct box_result {
 	int no;             /* 0, or an errno value */
-	const char *text;   /* why, with no != 0 */
-	bool exited;        /* the sandbox has exited during the step; no is ECHILD, but for a kill, which worked */
-	bool more;          /* checkpoint with KEEP_THAW: it runs again, and the result is still to come */
+	const char *text;   /* message, if no != 0 */
+	bool exited;        /* the sandbox has exited during the step; no is ECHILD, or 0 for a kill */
+	bool more;          /* checkpoint with KEEP_THAW: the sandbox runs again, the final result follows */
 	enum box_part part; /* settle, with no != 0 */
-	int status;         /* settle: init's answer that refuses its settings; 0: none came */
-	/* settle: an idle connection to init, now the receiver's; -1: none */
+	int status;         /* settle: HTTP status with which init refused its settings; 0: no such answer */
+	/* settle: an idle connection to init, now owned by the receiver; -1: none */
 	int fd;
-	const struct msg_image *image; /* checkpoint */
-	const struct msg_usage *usage; /* usage */
+	const struct msg_image *image; /* checkpoint only */
+	const struct msg_usage *usage; /* usage only */
 };
 
 typedef void box_fn(void *user, const struct box_result *re);
@@ -71,40 +71,40 @@ struct box {
 	struct links *link;
 	char id[ID_SIZE];
 	enum box_state state;
-	struct box_step *step;  /* that decides about the state; NULL: none is in flight */
-	struct box_steps steps; /* all in flight, with those that were overtaken */
+	struct box_step *step;  /* the step that determines the state; NULL: none in flight */
+	struct box_steps steps; /* all steps in flight, including overtaken ones */
 };
 
-/* What the warden is to start. Everything is needed during the call only. */
+/* What the warden has to start. All pointers are needed during the call only. */
 struct box_start {
 	const char *template_key;
 	uint32_t flags;   /* START_* */
-	const char *from; /* what to start from, with START_KEPT or START_RESTORE; else "" */
+	const char *from; /* name of the saved state, with START_KEPT or START_RESTORE; else "" */
 	struct msg_limits limits;
 	const struct policy *policy; /* NULL: none */
 	struct str mounts;           /* n_mounts of struct msg_mount */
 	uint32_t n_mounts;
 };
 
-/* What init is to know, and to wait for. */
+/* Settings for init, and what to wait for. */
 struct box_settings {
 	const char *template_id;
 	json_t *env_vars; /* object, borrowed; NULL: none */
-	const char *ca;   /* PEM of an authority that it is to trust; NULL: none */
+	const char *ca;   /* PEM of an authority that the sandbox has to trust; NULL: none */
 	bool text_from_stdout;
 	int fd;                /* an idle connection to init, owned; -1: a new one is made */
-	uint64_t wait_ms;      /* for init to take them */
-	uint32_t start_wait_s; /* for the start command of the template; 0: there is none to run */
-	uint64_t interps_ms;   /* for the warm interpreters; 0: they are not waited for */
+	uint64_t wait_ms;      /* time limit for init to take the settings */
+	uint32_t start_wait_s; /* time limit for the start command of the template; 0: none to run */
+	uint64_t interps_ms;   /* time limit for the warm interpreters; 0: do not wait for them */
 };
 
-/* Makes one that is ABSENT. */
+/* Initialises a box in state ABSENT. */
 void box_init(struct box *b, struct links *l, const char *id);
-/* Takes a sandbox over that the warden holds: after a restart of the front, or from the warm pool. */
+/* Adopts a sandbox that the warden already holds: after a restart of the front, or from the warm pool. */
 void box_adopt(struct box *b, bool frozen);
-void box_done(struct box *b); /* the sandbox lives on; what is in flight is not heard of any more */
-/* The warden says so. Completes what is in flight with `exited`; a receiver of that only cleans up: it frees no box and
- * begins no step. */
+void box_done(struct box *b); /* does not kill the sandbox; steps in flight no longer complete */
+/* To be called when the warden reports the exit. Completes the steps in flight with `exited`. Their callbacks must
+ * only clean up: they must not free a box or begin a step. */
 void box_exited(struct box *b);
 
 static inline bool box_present(const struct box *b)
@@ -112,7 +112,7 @@ static inline bool box_present(const struct box *b)
 	return b->state != BOX_ABSENT;
 }
 
-/* The steps; fn may be NULL: nobody wants to know. request: the correlation id for the logs, "": none. */
+/* The steps. fn may be NULL. request: the correlation id for the logs, "": none. */
 void box_start(struct box *b, const struct box_start *s, const char *request, box_fn *fn, void *user);
 void box_settle(struct box *b, const struct box_settings *s, const char *request, box_fn *fn, void *user);
 void box_quiet(struct box *b, uint64_t wait_ms, const char *request, box_fn *fn, void *user);
@@ -120,10 +120,10 @@ void box_freeze(struct box *b, const char *request, box_fn *fn, void *user);
 void box_snapshot(struct box *b, const char *name, const char *request, box_fn *fn, void *user);
 void box_checkpoint(struct box *b, const char *name, uint32_t flags, const char *request, box_fn *fn, void *user);
 void box_thaw(struct box *b, const char *request, box_fn *fn, void *user);
-void box_kill(struct box *b, const char *request, box_fn *fn, void *user); /* complete when the warden agrees */
-void box_usage(struct box *b, box_fn *fn, void *user);                     /* changes no state */
+void box_kill(struct box *b, const char *request, box_fn *fn, void *user); /* completes when the warden has confirmed */
+void box_usage(struct box *b, box_fn *fn, void *user);                     /* does not change the state */
 
-/* No step: any number at any time. The fd of the answer is a stream to init. */
+/* Not a step: may be called at any time, any number of times. The fd of the answer is a stream to init. */
 struct warden_call *box_connect(const struct box *b, const char *request, warden_fn *fn, void *user);
 
 const char *box_state_name(enum box_state s);

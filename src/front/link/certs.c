@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/link/certs: asks for the certificate, then for its key, then tries the two together. */
+/* front/link/certs: fetches the certificate, then its key, then tries both together. */
 #include "front/link/certs.h"
 
 #include <stdlib.h>
@@ -25,12 +25,12 @@ struct certs {
 	struct tls *tls;
 	struct timer *retry;
 	struct warden_call *asking;
-	struct buf cert; /* while the key is being asked for */
+	struct buf cert; /* set while the key is being fetched */
 	struct tls_cert_info info;
-	void (*done)(void *user); /* until it was tried for the first time */
+	void (*done)(void *user); /* until the first attempt has ended */
 	void *user;
 	unsigned tries;
-	bool again; /* asked for while another one was under way */
+	bool again; /* certs_again() was called during an attempt */
 };
 
 static void fetch(struct certs *c);
@@ -59,7 +59,7 @@ static void finished(struct certs *c, const struct err *e)
 	}
 }
 
-/* From the start, whoever has read it before: the offset belongs to the file that the warden opened, not to us. */
+/* Reads from offset 0: the file offset is shared with the warden and may have been moved. */
 static int read_file(int fd, struct buf *to, struct err *e)
 {
 	for (off_t at = 0;;) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/link/dial: ask the warden for a socket, wait until it is connected, try the other family. */
+/* front/link/dial: asks the warden for a socket, waits until it is connected, tries the other address family. */
 #include "front/link/dial.h"
 
 #include <errno.h>
@@ -14,15 +14,15 @@
 #include "front/util/mem.h"
 #include "loop/loop.h"
 
-#define CONNECT_MS 5000 /* a queue of connections that is full stays so if its server hangs */
+#define CONNECT_MS 5000 /* a full listen queue stays full if the server hangs */
 
 struct dial {
 	struct links *links;
 	struct msg_dial msg;
 	struct warden_call *asking;
-	struct watch *watch; /* of fd */
+	struct watch *watch; /* watches fd */
 	struct timer *limit;
-	int fd; /* being connected */
+	int fd; /* connecting */
 	dial_fn *fn;
 	void *user;
 };
@@ -50,7 +50,7 @@ static void finish(struct dial *d, int no, const char *text)
 	fn(user, &re);
 }
 
-/* Is it about that address, and not about the sandbox or the server? */
+/* Whether the error concerns that address only, not the sandbox or the server. */
 static bool is_of_address(int no)
 {
 	return no == ECONNREFUSED || no == ECONNRESET || no == ETIMEDOUT || no == EADDRNOTAVAIL || no == ENETUNREACH ||
@@ -86,7 +86,7 @@ static void on_ready(void *user, int events)
 	finish(d, 0, NULL);
 }
 
-/* Of the port, or of the warden: then nothing is known of the port. */
+/* If the warden has not answered, nothing is known about the port: EHOSTDOWN. Otherwise the port does not answer. */
 static void on_limit(void *user)
 {
 	struct dial *d = user;

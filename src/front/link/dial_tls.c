@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/link/dial_tls: a TLS client that believes anybody. */
+/* front/link/dial_tls: a TLS client that does not verify certificates. */
 #include "front/link/dial_tls.h"
 
 #include <stdlib.h>
@@ -73,7 +73,7 @@ static void on_error(void *user, int no)
 	finish(user, NULL);
 }
 
-/* Plain bytes come after on_ready only, and the stream has another owner then. */
+/* Not reached with data: decrypted bytes arrive only after on_ready, when the stream has another owner. */
 static void on_data(void *user, struct str data)
 {
 	(void)data;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/link/init_build: has atoll-build do one thing in a sandbox (init/build/build.h). */
+/* front/link/init_build: runs one command of atoll-build in a sandbox (init/build/build.h). */
 #pragma once
 
 #include <jansson.h>
@@ -8,10 +8,10 @@
 struct links;
 struct init_build;
 
-/* no: 0 and what it printed, or an errno value and why */
+/* no: 0 with its output, or an errno value with the message */
 typedef void init_build_fn(void *user, int no, const char *text);
 
-/* Takes args. fn is called once, never from inside. */
+/* Takes ownership of args. fn is called once, never from inside. */
 struct init_build *init_build_new(struct links *l, const char *id, json_t *args, uint64_t wait_ms, init_build_fn *fn,
     void *user);
-void init_build_free(struct init_build *b); /* not wanted any more; NULL is fine */
+void init_build_free(struct init_build *b); /* cancels: fn is not called. NULL is fine */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/link/init_call: connect if need be, ask, wait, tell. */
+/* front/link/init_call: connects if needed, sends the request, waits for the answer. */
 #include "front/link/init_call.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ struct init_call {
 	struct http_call *call;
 	struct timer *timer;
 	struct buf out; /* the whole request, until it is sent */
-	struct buf in;  /* the answer, if it is wanted */
+	struct buf in;  /* the answer, if requested */
 	bool want_body;
 	int status;
 	init_call_fn *fn;
@@ -99,10 +99,10 @@ static void send_on(struct init_call *c, int fd)
 {
 	c->call = http_call_new(c->link->loop, fd, &ops, c);
 	if (!c->call) {
-		timer_arm(c->timer, 0); /* not from inside */
+		timer_arm(c->timer, 0); /* so that fn is not called from inside */
 		return;
 	}
-	http_call_head(c->call, buf_view(&c->out), false, false); /* with the body: one write, one wake-up */
+	http_call_head(c->call, buf_view(&c->out), false, false); /* head and body in one write: one wake-up of init */
 	buf_done(&c->out);
 }
 

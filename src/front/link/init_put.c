@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/link/init_put: POST /files of init, the body piece by piece as it is taken. */
+/* front/link/init_put: POST /files of init; the body is sent in pieces as init accepts them. */
 #include "front/link/init_put.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@
 #define ANSWER_MAX (64 * 1024)
 #define TEXT_MAX (1024 * 1024)
 #define PIECE_MAX (4 * 1024 * 1024)
-#define STALL_MS 120000 /* nothing moves for so long */
+#define STALL_MS 120000 /* time limit without progress */
 
 struct init_put {
 	struct links *links;

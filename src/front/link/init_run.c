@@ -18,7 +18,7 @@
 #include "loop/loop.h"
 
 #define MESSAGE_MAX (2 * 1024 * 1024)
-#define PENDING_MAX (4 * 1024 * 1024) /* of an answer that is not a whole envelope yet */
+#define PENDING_MAX (4 * 1024 * 1024) /* incomplete envelope of an answer */
 #define WHY_SIZE 1024
 
 struct init_run {
@@ -28,7 +28,7 @@ struct init_run {
 	struct timer *timer;
 	struct buf out, in, data;
 	int status;
-	bool ended; /* the end event came */
+	bool ended; /* the end event was received */
 	struct run_end end;
 	char why[WHY_SIZE];
 	const struct run_ops *ops;
@@ -113,7 +113,7 @@ static void take_event(struct init_run *r, const json_t *msg)
 	(void)snprintf(r->why, sizeof r->why, "%s", status ? status : "");
 }
 
-/* A stream has envelopes; what is refused before it begins is plain JSON. */
+/* A stream consists of envelopes; an error before the stream begins is plain JSON. */
 static void take_all(struct init_run *r)
 {
 	struct str in = buf_view(&r->in);
@@ -245,7 +245,7 @@ struct init_run *init_run_new(struct links *l, const struct run_spec *sp, const 
 	if (r->timer && sp->wait_ms)
 		timer_arm(r->timer, sp->wait_ms);
 	if (r->out.bad && r->timer)
-		timer_arm(r->timer, 0); /* not from inside */
+		timer_arm(r->timer, 0); /* so that callbacks are not called from inside */
 	else
 		r->connecting = warden_ask_id(l->warden, OP_CONNECT, sp->id, sp->request, on_connected, r);
 	return r;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/link/init_run: a command in a sandbox, run by the front itself: its output as it comes, and how it ended. */
+/* front/link/init_run: runs a command in a sandbox for the front itself; reports its output as it arrives, and its
+ * exit. */
 #pragma once
 
 #include <jansson.h>
@@ -20,22 +21,23 @@ struct run_spec {
 	json_t *args;     /* array of strings, borrowed */
 	json_t *envs;     /* object of strings, borrowed; NULL: none */
 	const char *cwd;  /* "": the default */
-	uint64_t wait_ms; /* then it is given up (the process goes on); 0: for ever */
+	uint64_t wait_ms; /* time limit, after which the front stops waiting (the process continues); 0: none */
 };
 
 struct run_end {
-	int no;           /* errno value: the connection broke, or it took too long; then text tells */
-	bool refused;     /* it did not start: text has init's words, "code: message" */
-	int code;         /* of its exit; -1: a signal */
+	int no;           /* errno value if the connection broke or the time limit was reached; text has the message */
+	bool refused;     /* it did not start: text is init's message, "code: message" */
+	int code;         /* exit status; -1: killed by a signal */
 	const char *text; /* "exit status 3" */
 };
 
 struct run_ops {
 	void (*on_started)(void *user);                                 /* may be NULL */
 	void (*on_output)(void *user, bool is_stderr, struct str data); /* may be NULL */
-	void (*on_end)(void *user, const struct run_end *end);          /* once, last; the run is gone */
+	/* called once, last; the run has been freed by then */
+	void (*on_end)(void *user, const struct run_end *end);
 };
 
-/* Callbacks never come from inside. They must not free the run, but for on_end after which it is gone. */
+/* Callbacks are never called from inside, and must not free the run. */
 struct init_run *init_run_new(struct links *l, const struct run_spec *sp, const struct run_ops *ops, void *user);
-void init_run_free(struct init_run *r); /* not wanted any more: no callbacks; the process runs on. NULL is fine */
+void init_run_free(struct init_run *r); /* cancels: no callbacks; the process continues. NULL is fine */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/link/links: how many requests are under way. */
+/* front/link/links: counts the requests in progress. */
 #include "front/link/links.h"
 
 void links_request_begun(struct links *l)

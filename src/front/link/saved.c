@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/link/saved: has the warden delete what was saved of a sandbox. */
+/* front/link/saved: asks the warden to delete the saved state of a sandbox. */
 #include "front/link/saved.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ static void on_answer(void *user, const struct warden_reply *re)
 			return;
 		}
 	}
-	if (re->no) /* the next front finds it without an owner */
+	if (re->no) /* the next front finds that it has no owner and deletes it */
 		log_warn("could not remove the saved state of a sandbox", "name=%s err=%s", g->name, re->text);
 	timer_free(g->timer);
 	free(g);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/link/saved: has the warden delete what was saved of a sandbox; asks again while the warden is too busy for
- * it. */
+/* front/link/saved: asks the warden to delete the saved state of a sandbox; retries while the warden is busy. */
 #pragma once
 
 struct links;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/link/upstream: a small stack of idle connections; the warmest is used first. */
+/* front/link/upstream: a small stack of idle connections; the most recently used one is taken first. */
 #include "front/link/upstream.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 #include "base/fd.h"
 
-/* An idle connection has nothing to read; if it has, init closed it or talks out of turn. */
+/* An idle connection has nothing to read. If it is readable, init has closed it or sent unexpected data. */
 static bool is_quiet(int fd)
 {
 	char c;

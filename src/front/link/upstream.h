@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/link/upstream: idle connections to a sandbox's init, kept a while for the next request. */
+/* front/link/upstream: idle connections to a sandbox's init, held for a while for the next request. */
 #pragma once
 
 #include <stddef.h>
@@ -16,8 +16,8 @@ struct upstream_idle {
 	size_t n;
 };
 
-int upstream_take(struct upstream_idle *p); /* one that still looks alive, or -1 */
-/* now the pool's; closed when there are enough */
+int upstream_take(struct upstream_idle *p); /* a connection that is still open, or -1 */
+/* Takes ownership of fd; closes it if there are enough idle connections. */
 void upstream_put(struct upstream_idle *p, int fd, uint64_t now_ms);
 void upstream_expire(struct upstream_idle *p, uint64_t now_ms);
 void upstream_close_all(struct upstream_idle *p);

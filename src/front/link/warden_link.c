@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/link/warden_link: matches the warden's answers to the questions by their number. */
+/* front/link/warden_link: matches the warden's replies to requests by sequence number. */
 #include "front/link/warden_link.h"
 
 #include <errno.h>
@@ -18,10 +18,10 @@
 #include "loop/loop.h"
 
 #define BUCKETS 256  /* of pending calls, by seq */
-#define ROUND_MAX 64 /* messages read before others get a turn */
-/* nothing was heard for so long although something is owed: it is asked whether it is there */
+#define ROUND_MAX 64 /* messages per turn of the loop */
+/* no message for this long while a reply is due: the warden is probed */
 #define QUIET_TICKS 5
-#define SILENT_TICKS 10 /* ... and has not even answered that: it counts as hung */
+#define SILENT_TICKS 10 /* no reply to the probe for this long: it counts as hung */
 
 struct warden_call {
 	LIST_ENTRY(warden_call) link;
@@ -49,8 +49,8 @@ struct warden_link {
 	uint32_t last_seq;
 	bool lost;
 	size_t n_calls;
-	unsigned quiet; /* ticks since anything was heard of it while an answer was owed */
-	unsigned asked; /* ticks since it was asked whether it is there; 0: it was not */
+	unsigned quiet; /* ticks without a message while a reply is due */
+	unsigned asked; /* ticks since the probe; 0: none was sent */
 	bool silent;
 	struct call_list calls[BUCKETS];
 	STAILQ_HEAD(, unsent) unsent;
@@ -94,7 +94,7 @@ static void call_answer(struct warden_link *w, struct warden_call *c, const stru
 		fd_close(re->fd);
 }
 
-/* Is it an answer to that question? */
+/* Whether a message of that type is a valid reply to the request. */
 static bool answers(const struct msg_info *question, unsigned type)
 {
 	return type == (unsigned)question->answer || type == (unsigned)question->other || type == RE_ERROR;
@@ -119,7 +119,7 @@ static void on_answer(struct warden_link *w, const struct msg_head *h, const str
 	call_answer(w, c, &re);
 }
 
-/* fd: owned by the callee with events that carry one, else -1. */
+/* fd: owned by the callee for events that carry one, else -1. */
 static void on_event(struct warden_link *w, const struct msg_head *h, int fd)
 {
 	const struct warden_ops *ops = w->ops;
@@ -172,7 +172,7 @@ static void on_message(struct warden_link *w, const struct msg_head *h, size_t n
 	} else if (!info->fd) {
 		fd_close(fd);
 		on_event(w, h, -1);
-	} else if (fd >= 0) { /* else there was no room for it */
+	} else if (fd >= 0) { /* not set: the fd could not be received */
 		on_event(w, h, fd);
 	}
 }
@@ -184,7 +184,7 @@ static void link_heard(struct warden_link *w)
 	w->silent = false;
 	w->quiet = 0;
 	if (w->asked)
-		w->asked = 1; /* that it is there is known; the answer is still owed */
+		w->asked = 1; /* the warden is alive; the reply to the probe is still due */
 }
 
 static void link_read(struct warden_link *w)
@@ -297,7 +297,8 @@ void warden_compose(struct buf *out, const void *msg, size_t size, size_t n_poli
 	if (p)
 		policy_encode(p, out);
 	if (out->bad)
-		abort(); /* it was measured when it was read: this is about memory, see front/util/mem.h */
+		/* the size was checked when the policy was parsed, so this is out of memory, see front/util/mem.h */
+		abort();
 	uint32_t n = (uint32_t)(out->n - size);
 
 	memcpy(out->p + n_policy_at, &n, sizeof n);
@@ -309,14 +310,14 @@ struct warden_call *warden_ask(struct warden_link *w, enum msg_type op, void *ms
 	struct warden_call *c = must_alloc(sizeof *c);
 	struct msg_head *h = msg;
 
-	if (++w->last_seq == 0) /* 0 belongs to events */
+	if (++w->last_seq == 0) /* 0 is for events */
 		w->last_seq = 1;
 	*h = (struct msg_head) { .version = MSG_VERSION, .type = (uint16_t)op, .seq = w->last_seq };
 	*c = (struct warden_call) { .seq = w->last_seq, .op = op, .asked_us = clock_mono_us(), .fn = fn, .user = user };
 	LIST_INSERT_HEAD(&w->calls[c->seq % BUCKETS], c, link);
 	w->n_calls++;
 	if (w->lost)
-		return c; /* never answered: the front is ending */
+		return c; /* never gets a reply: the front is exiting */
 
 	int r = STAILQ_EMPTY(&w->unsent) ? link_send(w, msg, size) : -EAGAIN;
 
@@ -328,7 +329,7 @@ struct warden_call *warden_ask(struct warden_link *w, enum msg_type op, void *ms
 		STAILQ_INSERT_TAIL(&w->unsent, u, link);
 		watch_set(w->watch, WATCH_IN | WATCH_OUT);
 	}
-	/* Any other failure shows as the end of the link when it is read. */
+	/* Any other error shows as the end of the link at the next read. */
 	return c;
 }
 
@@ -348,7 +349,7 @@ void warden_cancel(struct warden_call *c)
 		c->fn = NULL;
 }
 
-/* --- is it there? --- */
+/* --- probing the warden --- */
 
 static void on_there(void *user, const struct warden_reply *re)
 {
@@ -358,8 +359,8 @@ static void on_there(void *user, const struct warden_reply *re)
 	w->asked = 0;
 }
 
-/* Whoever wants a connection or a sample is told that there is none to be had. All other questions change something, or
- * ask how that went: their answer will come. */
+/* Fails pending requests for connections and samples. All others change something or ask for its result, so their
+ * replies are still waited for. */
 static void give_up_asking(struct warden_link *w)
 {
 	const struct warden_reply re = { .no = EHOSTDOWN, .text = "the warden does not answer", .fd = -1 };
@@ -371,14 +372,14 @@ static void give_up_asking(struct warden_link *w)
 			warden_fn *fn = c->op == OP_CONNECT || c->op == OP_USAGE ? c->fn : NULL;
 
 			if (fn) {
-				c->fn = NULL; /* the fd of a late answer is closed */
+				c->fn = NULL; /* closes the fd of a late reply */
 				fn(c->user, &re);
 			}
 		}
 	}
 }
 
-/* Counted in ticks and not by the clock: if it is this process that stood still, it has read nothing meanwhile. */
+/* Counts ticks instead of using the clock: if this process itself was stopped, it has read no messages meanwhile. */
 void warden_link_tick(struct warden_link *w)
 {
 	struct msg_list m = { 0 };

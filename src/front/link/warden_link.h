@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/link/warden_link: the front's end of the socket to the warden: questions, their answers, events.
+/* front/link/warden_link: the front's end of the socket to the warden: requests, their replies, events.
  *
- * Each question gets exactly one final answer through its function (RE_LIST_ITEMs and RE_KEPT_ITEMs come before it,
- * with `more` set), never from inside the call that asks. Losing the warden is the end of the front. */
+ * Each request gets exactly one final reply through its callback (RE_LIST_ITEMs and RE_KEPT_ITEMs come before it,
+ * with `more` set), never from inside the call that sends it. If the warden is lost, the front exits. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,11 +17,11 @@ struct warden_call;
 
 struct warden_reply {
 	int no;           /* 0, or an errno value */
-	const char *text; /* why, with no != 0 */
+	const char *text; /* message, if no != 0 */
 	/* the message itself: RE_HELLO, RE_USAGE, RE_LIST_ITEM, RE_IMAGE, RE_KEPT_ITEM */
 	const struct msg_head *msg;
-	bool more; /* not the last one for this question */
-	int fd;    /* OP_CONNECT, OP_DIAL, OP_TLS_FILE, ...: now the receiver's; else -1 */
+	bool more; /* further replies to this request follow */
+	int fd;    /* OP_CONNECT, OP_DIAL, OP_TLS_FILE, ...: now owned by the receiver; else -1 */
 };
 
 typedef void warden_fn(void *user, const struct warden_reply *re);
@@ -34,31 +34,32 @@ struct warden_ops {
 	void (*on_refused)(void *user, const struct msg_refused *m);
 	void (*on_blocked)(void *user, const struct msg_blocked *m);
 	void (*on_tls_files)(void *user);
-	void (*on_answered)(void *user, enum msg_type op, uint64_t us); /* a question was answered for good */
+	void (*on_answered)(void *user, enum msg_type op, uint64_t us); /* a request got its final reply */
 	void (*on_egress)(void *user, int fd);                          /* a socket to atoll-egress, owned */
-	void (*on_agent)(void *user, int fd);                           /* ... and to atoll-agent */
-	void (*on_webhooks)(void *user, int fd);                        /* ... to atoll-webhooks */
+	void (*on_agent)(void *user, int fd);                           /* a socket to atoll-agent, owned */
+	void (*on_webhooks)(void *user, int fd);                        /* a socket to atoll-webhooks, owned */
 	void (*on_lost)(void *user, const char *why);
 };
 
-/* Owns fd. */
+/* Takes ownership of fd. */
 struct warden_link *warden_link_new(struct loop *l, int fd, const struct warden_ops *ops, void *user);
 void warden_link_free(struct warden_link *w);
 
-/* A message and the policy behind it, NULL: none; n_policy_at: where in the message its length goes. */
+/* Appends a message and the policy (NULL: none); n_policy_at: the offset of the policy's length in the message. */
 void warden_compose(struct buf *out, const void *msg, size_t size, size_t n_policy_at, const struct policy *p);
 
 /* msg: a whole message; its head is filled in here. */
 struct warden_call *warden_ask(struct warden_link *w, enum msg_type op, void *msg, size_t size, warden_fn *fn,
     void *user);
 struct warden_call *warden_ask_id(struct warden_link *w, enum msg_type op, const char *id, const char *request,
-    warden_fn *fn, void *user); /* request: the correlation id, "" without one */
+    warden_fn *fn, void *user); /* request: the correlation id; "": none */
 
-/* The answer is no longer wanted: fn will not be called, an fd in it is closed. NULL is fine. */
+/* Cancels: fn is not called, and an fd in the reply is closed. NULL is fine. */
 void warden_cancel(struct warden_call *c);
 
-/* Once in a second, while the server serves. If something has been owed for a while, the warden is asked whether it is
- * there. One that does not answer that either is silent: it is stopped, or hangs. Then who waits for a connection
- * (OP_CONNECT) gets EHOSTDOWN; nothing new should be begun. It is over with the next word of the warden. */
+/* To be called once a second. If a reply has been due for a while, the warden is probed with another request. If
+ * it does not answer that either, it is silent: stopped or hung. Then pending OP_CONNECT and OP_USAGE requests
+ * fail with EHOSTDOWN, and callers should begin nothing new. This state ends with the next message from the
+ * warden. */
 void warden_link_tick(struct warden_link *w);
 bool warden_silent(const struct warden_link *w);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/util/bucket: a token bucket, kept as the one point in time when it is full again. */
+/* front/util/bucket: a token bucket, stored as the time when it is full again. */
 #include "front/util/bucket.h"
 
 #define BURST 2 /* seconds' worth of requests */

@@ -21,7 +21,7 @@ void cors_preflight_api(struct http_req *rq)
 	    STR_NULL);
 }
 
-/* "*" does not cover Authorization, so what was asked for is named back. */
+/* "*" does not cover Authorization, so the requested headers are listed. */
 static void put_allowed_headers(struct buf *out, struct str asked)
 {
 	buf_z(out, "Access-Control-Allow-Headers: ");

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/util/cors: what pages of other origins may do. */
+/* front/util/cors: CORS headers. */
 #pragma once
 
 #include <stdint.h>
 
 struct http_req;
 
-/* On every answer of the control API. */
+/* Added to every answer of the control API. */
 #define CORS_API_HEADERS \
 	"Access-Control-Allow-Origin: *\r\n" \
 	"Access-Control-Expose-Headers: X-Next-Token, X-Total-Running, RateLimit-Limit, RateLimit-Remaining," \
 	" RateLimit-Reset, Retry-After, X-Request-Id\r\n"
 
-/* On every answer of envd and of the code interpreter. */
+/* Added to every answer of envd and of the code interpreter. */
 #define CORS_ENVD_HEADERS \
 	"Access-Control-Allow-Origin: *\r\n" \
 	"Access-Control-Expose-Headers: Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin, Connect-Content-Encoding," \
 	" Connect-Protocol-Version, Location, Cache-Control, X-Content-Type-Options\r\n"
 
-/* On answers of envd that have the origin of the API (signed URLs without a host name of their own): what a sandbox has
- * written must not act as a page of the API. */
+/* Added to answers of envd under the origin of the API (signed URLs without a host name of their own): content
+ * written by a sandbox must not act as a page of the API. */
 #define CSP_GUEST \
 	"Content-Security-Policy: sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads\r\n"
 

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#define KEPT 0.9        /* of the level, from one second to the next */
-#define FORGOTTEN_S 120 /* nothing is left after that */
+#define KEPT 0.9        /* factor from one second to the next */
+#define FORGOTTEN_S 120 /* the level is 0 after this time */
 
 static double in_window(const struct demand *d)
 {

@@ -8,7 +8,7 @@
 #include "front/util/mem.h"
 #include "loop/loop.h"
 
-#define SLEEP_MAX_MS (60 * 1000) /* look again even if a suspended host's timers lag */
+#define SLEEP_MAX_MS (60 * 1000) /* upper bound, in case timers lag after a suspend of the host */
 
 struct expiry {
 	struct expiry_heap heap;
@@ -146,5 +146,5 @@ void expiry_set(struct expiry *x, struct expiry_entry *en, uint64_t at_mono_ms)
 
 void expiry_clear(struct expiry *x, struct expiry_entry *en)
 {
-	expiry_heap_drop(&x->heap, en); /* the timer may fire early once, and then re-arms */
+	expiry_heap_drop(&x->heap, en); /* the timer may fire early once; then it is armed again */
 }

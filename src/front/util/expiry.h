@@ -10,14 +10,14 @@ struct expiry;
 
 struct expiry_entry {
 	uint64_t at_ms; /* monotonic */
-	size_t pos;     /* in the heap, from 1; 0: not set */
+	size_t pos;     /* position in the heap, from 1; 0: not set */
 };
 
-/* fn gets an entry that is due; it is not set any more by then. */
+/* fn gets each entry that is due; the entry has been cleared by then. */
 struct expiry *expiry_new(struct loop *l, void (*fn)(void *user, struct expiry_entry *en), void *user);
 void expiry_free(struct expiry *x);
 void expiry_set(struct expiry *x, struct expiry_entry *en, uint64_t at_mono_ms); /* sets or moves */
-void expiry_clear(struct expiry *x, struct expiry_entry *en);                    /* fine when not set */
+void expiry_clear(struct expiry *x, struct expiry_entry *en);                    /* does nothing if not set */
 
 /* The heap alone, for the timer above and for tests. */
 struct expiry_heap {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* front/util/mem: small allocations that cannot fail.
  *
- * The front ends when the host has no memory left: no sandbox dies with it, and the warden starts a
- * new one. Half-working without memory would be harder to get right than that. */
+ * If the host is out of memory, the front aborts: no sandbox dies with it, and the warden starts a new front.
+ * Handling each failed allocation would be harder to get right. */
 #pragma once
 
 #include <stddef.h>

@@ -38,7 +38,7 @@ size_t page_from(const struct page *p, size_t n, const char *(*id_of)(const void
 		if (strcmp(id_of(list, i), p->after) == 0)
 			return i + 1;
 	}
-	/* It is gone, and all behind it have moved up by one. */
+	/* The entry was deleted, and all after it have moved up by one. */
 	size_t place = p->at > 0 ? p->at - 1 : 0;
 
 	return place < n ? place : n;

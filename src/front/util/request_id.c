@@ -23,7 +23,7 @@ void request_id(const struct http_req *rq, char ret[REQUEST_ID_SIZE])
 	struct str given = http_header_get(&rq->headers, "x-request-id");
 	uint64_t v;
 
-	memset(ret, 0, REQUEST_ID_SIZE); /* goes into messages as it is */
+	memset(ret, 0, REQUEST_ID_SIZE); /* zeroed, because it is copied into messages as a whole */
 	if (is_harmless(given)) {
 		(void)str_copy(ret, REQUEST_ID_SIZE, given);
 		return;

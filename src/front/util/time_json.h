@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/util/time_json: a time of the wall clock as clients read it. */
+/* front/util/time_json: wall clock times in the format of the API. */
 #pragma once
 
 #include <jansson.h>

@@ -12,7 +12,7 @@
 
 static const EVP_MD *sha256_algorithm(void)
 {
-	static EVP_MD *md; /* fetched once: a fetch per hash costs more than the hash, and may open files */
+	static EVP_MD *md; /* fetched once: a fetch per hash costs more than the hash and may open files */
 
 	if (!md)
 		md = EVP_MD_fetch(NULL, "SHA256", NULL);
@@ -24,7 +24,7 @@ static void need(bool ok)
 	if (ok)
 		return;
 	log_error("the crypto library cannot hash, exiting", "algorithm=SHA256");
-	abort(); /* going on would mean accepting or refusing everybody */
+	abort(); /* continuing would mean accepting or refusing every secret */
 }
 
 static void add_parts(EVP_MD_CTX *ctx, const struct str *parts, size_t n)
@@ -67,7 +67,7 @@ void token_make(char ret[TOKEN_SIZE])
 }
 
 struct signing {
-	EVP_MD_CTX *head; /* of all that stands before the token */
+	EVP_MD_CTX *head; /* hash state of everything before the token */
 	EVP_MD_CTX *scratch;
 };
 

@@ -31,7 +31,7 @@ static void hmac(const uint8_t key[KEY_SIZE], struct str text, uint8_t ret[KEY_S
 		abort();
 }
 
-/* Whole or not at all: a crash in between must not leave a short one. */
+/* Written atomically: a crash must not leave a truncated key file. */
 static int make_key(int dir, uint8_t ret[KEY_SIZE], struct err *e)
 {
 	autoclose int fd = openat(dir, KEY_FILE ".new", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -94,7 +94,7 @@ void vault_free(struct vault *v)
 	free(v);
 }
 
-/* tag: written when sealing, checked else. */
+/* tag: output when sealing, else input. */
 static bool run(const struct vault *v, bool seal, const uint8_t *nonce, struct str label, struct str in, uint8_t *out,
     uint8_t *tag)
 {
