@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* boot_id: as the kernel tells it. */
+/* boot_id: read from the kernel. */
 #include "base/boot_id.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* boot_id: which start of the host this is. No two have the same, and no step of a clock changes it. */
+/* boot_id: identifies the current boot of the host. It is unique per boot and does not depend on any clock. */
 #pragma once
 
 #include "base/err.h"

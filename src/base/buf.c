@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* buf: growing bytes with a ceiling. */
+/* buf: a growing byte buffer with a maximum size. */
 #include "base/buf.h"
 
 #include <stdarg.h>
@@ -28,7 +28,7 @@ char *buf_room(struct buf *b, size_t n)
 	if (b->cap - b->n < n) {
 		size_t cap = b->cap ? b->cap : 256;
 
-		while (cap - b->n < n) /* ends: n is at most max */
+		while (cap - b->n < n) /* terminates: n is at most max */
 			cap *= 2;
 		char *p = realloc(b->p, cap);
 		if (!p) {
@@ -79,7 +79,7 @@ void buf_fmt(struct buf *b, const char *fmt, ...)
 	} else if ((size_t)n < sizeof small) {
 		buf_put(b, small, (size_t)n);
 	} else {
-		char *to = buf_room(b, (size_t)n + 1); /* vsnprintf writes a NUL as well */
+		char *to = buf_room(b, (size_t)n + 1); /* room for the NUL that vsnprintf() writes */
 
 		if (to) {
 			(void)vsnprintf(to, (size_t)n + 1, fmt, again);

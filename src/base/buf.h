@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* buf: bytes that grow, up to a ceiling given at birth.
+/* buf: a growing byte buffer with a maximum size that is set at initialization.
  *
- * Overflow and lack of memory stick in `bad`, after which every append is a no-op: a writer appends
- * freely and checks once, at the edge. The bytes are not NUL-terminated; buf_z() makes them so. */
+ * Overflow and lack of memory are remembered in `bad`, after which every append is a no-op: a writer appends
+ * freely and checks once, at the end. The bytes are not NUL-terminated; buf_cstr() makes them so. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,14 +14,14 @@
 struct buf {
 	char *p;
 	size_t n, cap;
-	size_t max; /* ceiling in bytes */
+	size_t max; /* maximum size in bytes */
 	bool bad;   /* something did not fit, or memory ran out */
 };
 
 #define BUF_INIT(ceiling) ((struct buf) { .max = (ceiling) })
 
-void buf_done(struct buf *b);  /* frees; fine on a zeroed one */
-void buf_clear(struct buf *b); /* empty again, memory kept, bad forgotten */
+void buf_done(struct buf *b);  /* frees; allowed on a zeroed one */
+void buf_clear(struct buf *b); /* empties it and clears bad, but keeps the memory */
 void buf_put(struct buf *b, const void *p, size_t n);
 void buf_str(struct buf *b, struct str s);
 void buf_z(struct buf *b, const char *z); /* appends a C string (without its NUL) */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build: what kind of build this is. */
+/* build: properties of this build. */
 #pragma once
 
 #include <stdbool.h>
 
-/* Sanitizers look into /proc, start threads, trace their own process and write reports: such builds, which are for
- * tests only, do without filters of system calls. */
+/* Sanitizers read /proc, start threads, trace their own process and write reports. Such builds are for tests
+ * only and run without system call filters. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 static const bool build_is_sanitized = true;
 #else

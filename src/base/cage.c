@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cage: Landlock first, since the filter has no call for it. */
+/* cage: applies Landlock first, since the filter does not allow its system calls. */
 #include "base/cage.h"
 
 #include <errno.h>
@@ -36,7 +36,7 @@ static int add_rules(const struct cage *c, scmp_filter_ctx ctx)
 		r = add_common(ctx);
 	for (size_t i = 0; r == 0 && i < c->n_calls; i++) {
 		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, c->calls[i], 0);
-		if (r == -EDOM || r == -EFAULT) /* not a call of this machine */
+		if (r == -EDOM || r == -EFAULT) /* not a call of this architecture */
 			r = 0;
 	}
 	return r == 0 && c->more ? c->more(ctx) : r;

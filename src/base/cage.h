@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cage: what our own daemons shut themselves in with before they read the first byte from outside: a list of
- * the system calls that they make, and, where the kernel has it, Landlock. A library of its own: only they need
- * libseccomp. */
+/* cage: how atoll's own daemons confine themselves before they read the first byte from outside: a list of the
+ * system calls that they make, and Landlock where the kernel has it. A library of its own, because only the
+ * daemons need libseccomp. */
 #pragma once
 
 #include <seccomp.h>
@@ -11,22 +11,23 @@
 #include "base/landlock.h"
 
 struct cage {
-	/* SCMP_SYS() numbers. Every other call fails with EPERM: a library that probes for something new goes on
-	 * without it. */
+	/* SCMP_SYS() numbers. Every other call fails with EPERM rather than killing the process, so that a
+	 * library that probes for a new call goes on without it. */
 	const int *calls;
 	size_t n_calls;
-	int (*more)(scmp_filter_ctx ctx);  /* adds calls with conditions; NULL: none */
-	const struct landlock_path *paths; /* all of the file system that is left, for what is not open yet */
+	int (*more)(scmp_filter_ctx ctx);  /* adds rules with conditions; NULL: none */
+	const struct landlock_path *paths; /* the only paths that can still be opened */
 	size_t n_paths;
 	unsigned landlock_flags;
 };
 
-/* Before the event loop is made: libuv from 1.45 on sets up an io_uring for its epoll_ctl(), and aborts when
- * the cage refuses the ring that it has. Without one it goes on with plain calls. Takes new privileges away as
- * well. */
+/* Makes io_uring_setup() fail with ENOSYS. To be called before the event loop is created: libuv 1.45 and later
+ * sets up an io_uring for epoll_ctl() and aborts if the cage refuses it later; without one it uses plain system
+ * calls. Also sets no_new_privs. */
 int cage_refuse_rings(struct err *e);
 
-/* For good, and for all threads to come. Besides what is listed: memory can be mapped, but never executed;
- * signals go to the process itself only (abort); ioctl() asks for nothing but what a socket has to read, and to
- * wait or not. Not dumpable afterwards. Builds with sanitizers stay outside. */
+/* Confines the process and all its future threads, irrevocably. In addition to the listed calls, memory can be
+ * mapped, but never as executable; signals can be sent to the process itself only (abort); ioctl() is limited to
+ * the number of readable bytes and to blocking mode. The process is not dumpable afterwards. Builds with
+ * sanitizers are not confined. */
 int cage_close(const struct cage *c, struct err *e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clock: what time it is. Deadlines count on the monotonic clock, records on the wall clock. */
+/* clock: the current time. Deadlines use the monotonic clock, records the wall clock. */
 #pragma once
 
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 uint64_t clock_mono_ms(void);
 uint64_t clock_mono_us(void);
-uint64_t clock_cpu_us(void);  /* that this thread has used */
+uint64_t clock_cpu_us(void);  /* CPU time of this thread */
 uint64_t clock_wall_ms(void); /* since 1970, UTC */
 
 #define CLOCK_RFC3339_SIZE 32

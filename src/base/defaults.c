@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base/defaults: the sizes of the pool. */
+/* base/defaults: the default sizes of the storage file. */
 #include "base/defaults.h"
 
 #define POOL_MB 8192

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* err: error texts without heap. */
+/* err: error texts without the heap. */
 #include "base/err.h"
 
 #include <stdarg.h>
@@ -19,7 +19,7 @@ int err_set(struct err *e, int no, const char *fmt, ...)
 
 int err_sys(struct err *e, const char *fmt, ...)
 {
-	int no = errno; /* before anything below can change it */
+	int no = errno; /* saved before anything below can change it */
 	va_list ap;
 
 	e->no = no;

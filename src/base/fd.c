@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fd: whole reads and writes, small files, fds sent over unix sockets. */
+/* fd: complete reads and writes, small files, fds sent over unix sockets. */
 #include "base/fd.h"
 
 #include <fcntl.h>
@@ -33,7 +33,7 @@ void fd_close_others(int *keep, size_t n)
 
 	qsort(keep, n, sizeof *keep, by_number);
 	for (size_t i = 0; i < n; i++) {
-		if (keep[i] < (int)from) /* not there, or twice */
+		if (keep[i] < (int)from) /* -1, or a duplicate */
 			continue;
 		if (keep[i] > (int)from)
 			(void)syscall(SYS_close_range, from, (unsigned)keep[i] - 1, 0);
@@ -142,7 +142,7 @@ ssize_t fd_send(int sock, const void *p, size_t n, const int *fds, size_t n_fds)
 	}
 }
 
-/* Takes the fds out of a received message: keeps max_fds of them, closes the rest. */
+/* Takes the fds out of a received message: stores up to max_fds of them, closes the rest. */
 static size_t take_rights(struct msghdr *mh, int *fds, size_t max_fds)
 {
 	size_t seen = 0;

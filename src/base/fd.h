@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fd: file descriptors with an owner, whole reads and writes, and fds sent over unix sockets. */
+/* fd: file descriptors with an owner, complete reads and writes, and fds sent over unix sockets. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 static inline void fd_close(int fd)
 {
 	if (fd >= 0)
-		(void)close(fd); /* never retried: the number may be somebody else's by then */
+		(void)close(fd); /* never retried: the number may be in use again by then */
 }
 
 static inline void fd_cleanup(int *fd)
@@ -51,16 +51,17 @@ static inline void *take_ptr_(void **pp)
 int fd_nonblock(int fd, bool on); /* -errno */
 int fd_cloexec(int fd, bool on);
 
-/* Closes every fd from 3 on that is not among the n in keep, which are sorted by it; -1 stands for none. For a helper
- * that was forked: locks, listeners and links of its parent would outlive it in there. */
+/* Closes every fd from 3 on that is not among the n in keep. Sorts keep; -1 is ignored. For a forked helper, in
+ * which the parent's locks, listeners and links would otherwise outlive the parent. */
 void fd_close_others(int *keep, size_t n);
 
-/* All n bytes or an error; a short read is -EPIPE. */
+/* Transfers all n bytes or returns an error; a short read is -EPIPE. */
 int fd_read_all(int fd, void *p, size_t n);
 int fd_write_all(int fd, const void *p, size_t n);
 
-/* Reads a small file (proc, sysfs, our own) whole into z with a NUL; returns its length, -EFBIG if it does not fit.
- * Writes one in a single write(), as proc and sysfs want it. dirfd as in openat(). */
+/* file_read() reads a small file (proc, sysfs, our own) completely into z and adds a NUL. Returns its length, or
+ * -EFBIG if it does not fit. file_write() writes a file in a single write(), as proc and sysfs require. dirfd as
+ * in openat(). */
 ssize_t file_read(int dirfd, const char *path, char *z, size_t size);
 int file_write(int dirfd, const char *path, const char *text);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inet: strict reading; the one list of ranges that are closed. */
+/* inet: strict parsing, and the one list of closed ranges. */
 #include "base/inet.h"
 
 #include <arpa/inet.h>
@@ -17,7 +17,7 @@ static const struct inet_range private_ranges[] = {
 	{ A(10, 0, 0, 0), 8 },
 	{ A(100, 64, 0, 0), 10 },
 	{ A(127, 0, 0, 0), 8 },
-	{ A(168, 63, 129, 16), 32 }, /* Azure's, which gives a machine its configuration; public in looks only */
+	{ A(168, 63, 129, 16), 32 }, /* Azure's WireServer, which configures virtual machines; not public */
 	{ A(169, 254, 0, 0), 16 },
 	{ A(172, 16, 0, 0), 12 },
 	{ A(192, 0, 0, 0), 24 },
@@ -133,11 +133,11 @@ static bool v6_is_private(const unsigned char *a)
 					     nat64[12] = { 0x00, 0x64, 0xff, 0x9b };
 	uint32_t low = (uint32_t)a[12] << 24 | (uint32_t)a[13] << 16 | (uint32_t)a[14] << 8 | a[15];
 
-	if (memcmp(a, zero, 12) == 0) /* ::, ::1 and addresses of IPv4 in an old dress */
+	if (memcmp(a, zero, 12) == 0) /* ::, ::1 and IPv4-compatible addresses */
 		return true;
 	if (memcmp(a, mapped, 12) == 0 || memcmp(a, nat64, 12) == 0)
 		return inet_is_private(low);
-	if (a[0] == 0x20 && a[1] == 0x02) /* 6to4: the address of IPv4 stands behind the prefix */
+	if (a[0] == 0x20 && a[1] == 0x02) /* 6to4: the IPv4 address follows the prefix */
 		return inet_is_private((uint32_t)a[2] << 24 | (uint32_t)a[3] << 16 | (uint32_t)a[4] << 8 | a[5]);
 	if (a[0] == 0x20 && a[1] == 0x01 && a[2] == 0 && a[3] == 0) /* Teredo */
 		return true;
@@ -157,7 +157,7 @@ bool inet_addr_is_private(const struct sockaddr *sa)
 bool inet_addr_never_open(const struct sockaddr *sa)
 {
 	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff }, nat64[12] = { 0x00, 0x64, 0xff, 0x9b };
-	static const unsigned char metadata[4] = { 0xfd, 0x00, 0x0e, 0xc2 }; /* of a cloud's machines */
+	static const unsigned char metadata[4] = { 0xfd, 0x00, 0x0e, 0xc2 }; /* metadata service of a cloud provider */
 	const unsigned char *a = ((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr.s6_addr;
 	uint32_t ip;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inet_own: the one part of the rules for addresses that has to ask the kernel. */
+/* inet_own: the one check of addresses that has to ask the kernel. */
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,7 +16,7 @@ static bool is_loopback(const struct sockaddr_storage *ss)
 	return IN6_IS_ADDR_LOOPBACK(a) || (IN6_IS_ADDR_V4MAPPED(a) && a->s6_addr[12] == 127);
 }
 
-/* An address of this host is its own source. */
+/* The kernel chooses an address of this host as the source for a connection to itself. */
 bool inet_addr_is_own(const struct sockaddr *sa)
 {
 	bool v4 = sa->sa_family == AF_INET;
@@ -26,7 +26,7 @@ bool inet_addr_is_own(const struct sockaddr *sa)
 	if (!v4 && sa->sa_family != AF_INET6)
 		return true;
 	memcpy(&to, sa, n);
-	if (is_loopback(&to)) /* of those one is the source of all */
+	if (is_loopback(&to)) /* one loopback address is the source for all */
 		return true;
 	if (v4)
 		((struct sockaddr_in *)&to)->sin_port = htons(9);
@@ -34,8 +34,8 @@ bool inet_addr_is_own(const struct sockaddr *sa)
 		((struct sockaddr_in6 *)&to)->sin6_port = htons(9);
 	autoclose int fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	if (fd < 0 || connect(fd, (struct sockaddr *)&to, n) < 0) /* sends nothing */
-		return false;                                     /* no way leads there: connecting will tell */
+	if (fd < 0 || connect(fd, (struct sockaddr *)&to, n) < 0) /* UDP: sends nothing */
+		return false;                                     /* no route: connecting will report it */
 	if (getsockname(fd, (struct sockaddr *)&from, &n_from) < 0)
 		return true;
 	if (v4)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inherited: each property in a function of its own, and the list of them at the end. */
+/* inherited: one function per property, and the list of them at the end. */
 #include "base/inherited.h"
 
 #include <fcntl.h>
@@ -24,14 +24,14 @@
 #include "base/fd.h"
 #include "base/str.h"
 
-#define STACK_BYTES (8u << 20) /* the kernel's own default; "unlimited" changes the layout of memory */
+#define STACK_BYTES (8u << 20) /* the kernel's default; "unlimited" changes the memory layout */
 #define CORE_PATTERN "/proc/sys/kernel/core_pattern"
 
 extern char **environ;
 
 /* --- files -------------------------------------------------------------------------------------------------- */
 
-/* A file that is opened as number 1 or 2 by chance would be written to by every message. */
+/* Otherwise a file opened later could get number 1 or 2, and every message would be written to it. */
 static void reset_files(void)
 {
 	int fd;
@@ -46,8 +46,8 @@ static void reset_files(void)
 
 /* --- signals ------------------------------------------------------------------------------------------------ */
 
-/* An ignored SIGCHLD, which outlives an exec, takes the status of every child away. What nohup and a shell's `&` ignore
- * stays ignored while a template is built; atolld handles SIGHUP and SIGINT itself. */
+/* A SIGCHLD that is ignored, which exec() preserves, discards the exit status of every child. Signals that nohup
+ * and a shell's `&` ignore stay ignored while a template is built; atolld handles SIGHUP and SIGINT itself. */
 static void reset_signals(void)
 {
 	sigset_t none;
@@ -65,13 +65,13 @@ static void reset_signals(void)
 
 /* --- limits ------------------------------------------------------------------------------------------------- */
 
-/* What all sandboxes of a template have together is bound by the limits that their outer namespace is made with, so
- * these are lifted here; each sandbox gets its own in engine/limits.c and by cgroups. */
+/* The limits of the process that creates the outer user namespace bound all sandboxes of a template together, so
+ * they are raised here. Each sandbox gets its own limits in engine/limits.c and by cgroups. */
 static const struct {
 	int what;
 	rlim_t soft, hard;
 } wanted[] = {
-	{ RLIMIT_CORE, 0, 1 }, /* 1 is what sandboxes get, and nobody can raise it in there */
+	{ RLIMIT_CORE, 0, 1 }, /* sandboxes get 1, and cannot raise it */
 	{ RLIMIT_STACK, STACK_BYTES, RLIM_INFINITY },
 	{ RLIMIT_CPU, RLIM_INFINITY, RLIM_INFINITY },
 	{ RLIMIT_FSIZE, RLIM_INFINITY, RLIM_INFINITY },
@@ -84,7 +84,7 @@ static const struct {
 	{ RLIMIT_MEMLOCK, RLIM_INFINITY, RLIM_INFINITY },
 	{ RLIMIT_SIGPENDING, RLIM_INFINITY, RLIM_INFINITY },
 	{ RLIMIT_MSGQUEUE, RLIM_INFINITY, RLIM_INFINITY },
-	{ RLIMIT_NICE, 0, 0 }, /* not for sandboxes: it would let them take priority */
+	{ RLIMIT_NICE, 0, 0 }, /* otherwise sandboxes could raise their priority */
 	{ RLIMIT_RTPRIO, 0, 0 },
 };
 
@@ -153,7 +153,7 @@ static void reset_ids(void)
 		return;
 	(void)setgroups(0, NULL);
 	if (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
-		return; /* not in this user namespace: then they cannot be others either */
+		return; /* not possible in this user namespace, which then has no other ids */
 }
 
 static void reset_caps(void)
@@ -170,7 +170,7 @@ static void reset_caps(void)
 	(void)syscall(SYS_capset, &head, data);
 }
 
-/* The keys of whoever logged in (pam_keyinit) are not for sandboxes. */
+/* The keys of the login session (pam_keyinit) are not for sandboxes. */
 static void reset_keyring(void)
 {
 	(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
@@ -193,12 +193,12 @@ static void reset_scheduling(void)
 	(void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, 0);
 	if (getpriority(PRIO_PROCESS, 0) > 0)
 		(void)setpriority(PRIO_PROCESS, 0, 0);
-	/* A negative one protects the daemon; sandboxes do not keep it (limits_ordinary()). */
+	/* A negative value protects the daemon; sandboxes do not inherit it (limits_ordinary()). */
 	if (file_read(AT_FDCWD, "/proc/self/oom_score_adj", z, sizeof z) > 0 && z[0] != '-' && z[0] != '0')
 		(void)file_write(AT_FDCWD, "/proc/self/oom_score_adj", "0");
 }
 
-/* Without randomised addresses (setarch -R), or as a 32-bit machine, sandboxes would run so, too. */
+/* Otherwise sandboxes would inherit disabled address randomization (setarch -R) or a 32-bit personality. */
 static void reset_personality(void)
 {
 	(void)personality(PER_LINUX);
@@ -206,7 +206,7 @@ static void reset_personality(void)
 
 /* --- environment -------------------------------------------------------------------------------------------- */
 
-/* What sudo keeps, how to reach a mirror of packages, and our own. */
+/* Variables that sudo keeps, proxy settings for package mirrors, and atoll's own. */
 static const char *const kept[] = {
 	"HOME=",
 	"USER=",
@@ -250,7 +250,7 @@ static bool is_kept(const char *variable)
 	return false;
 }
 
-/* su and cron leave out the directories of system programs, and mkfs and nft are there. */
+/* su and cron omit the sbin directories, which contain mkfs and nft. */
 static void complete_path(void)
 {
 	static const char *const places[] = { "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin",
@@ -330,7 +330,7 @@ void inherited_pid_one(void)
 	(void)sigemptyset(&set);
 	for (size_t i = 0; i < ARRAY_LEN(passed); i++)
 		(void)sigaddset(&set, passed[i]);
-	(void)sigprocmask(SIG_BLOCK, &set, &was); /* none may come before it is known whom it is for */
+	(void)sigprocmask(SIG_BLOCK, &set, &was); /* blocked until it is known which process they are for */
 	main_child = fork();
 	for (size_t i = 0; main_child > 0 && i < ARRAY_LEN(passed); i++)
 		(void)signal(passed[i], pass_on);

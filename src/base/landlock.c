@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* landlock: the kernel's rules by number, since they are newer than the headers of some C libraries. */
+/* landlock: the kernel interface by number, since it is newer than the headers of some C libraries. */
 #include "base/landlock.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@
 #define NET_CONNECT_TCP 2ull
 #define SCOPE_ALL 3ull
 
-#define FS_OF_FILES (FS_WRITE_FILE | FS_READ_FILE | FS_TRUNCATE) /* what a rule about a plain file may have */
+#define FS_OF_FILES (FS_WRITE_FILE | FS_READ_FILE | FS_TRUNCATE) /* valid in a rule for a regular file */
 
 struct ruleset_attr {
 	uint64_t fs, net, scoped;
@@ -44,7 +44,7 @@ int landlock_abi(void)
 	return v < 0 ? 0 : (int)v;
 }
 
-/* REFER (2), TRUNCATE (3), TCP (4), IOCTL_DEV (5), scopes (6). */
+/* By ABI version: REFER (2), TRUNCATE (3), TCP (4), IOCTL_DEV (5), scopes (6). */
 static struct ruleset_attr handled(int abi, unsigned flags, size_t *ret_size)
 {
 	struct ruleset_attr a = { .fs = FS_ALL_1 };

@@ -15,7 +15,7 @@
 
 static const char *const level_name[] = { "debug", "info", "warn", "error" };
 
-/* The one piece of process-wide state: every module logs, and none should have to carry a logger. */
+/* The only process-wide state: every module logs, and none should have to pass a logger around. */
 static struct {
 	const char *program;
 	enum log_level at_least;
@@ -87,7 +87,7 @@ void log_at(enum log_level lvl, const char *event, const char *fmt, ...)
 	}
 	buf_z(&line, "\"}\n");
 	if (!line.bad && write(STDERR_FILENO, line.p, line.n) < 0) {
-		/* nowhere left to say it */
+		/* there is nowhere to report it */
 	}
 	if (cfg.listener)
 		cfg.listener(cfg.user, event, kv);

@@ -3,8 +3,8 @@
  *
  *	log_info("sandbox started", "id=%s ms=%u", id, ms);
  *
- * The pairs are written as one escaped string field "kv", so no text from outside can break a line.
- * Code that returns an error does not log it; the place that stops passing it on does. */
+ * The pairs are written as one escaped string field "kv", so that no text from outside can break a line. Code
+ * that returns an error does not log it; the caller that stops propagating it does. */
 #pragma once
 
 enum log_level { LOG_LVL_DEBUG, LOG_LVL_INFO, LOG_LVL_WARN, LOG_LVL_ERROR };
@@ -12,7 +12,7 @@ enum log_level { LOG_LVL_DEBUG, LOG_LVL_INFO, LOG_LVL_WARN, LOG_LVL_ERROR };
 void log_setup(const char *program, enum log_level at_least);
 void log_set_level(enum log_level at_least);
 
-/* fn is told of each line, too: for a program whose stderr nobody reads. It must not log. */
+/* Calls fn for each line as well: for a program whose stderr is not read. fn must not log. */
 void log_listen(void (*fn)(void *user, const char *event, const char *kv), void *user);
 
 int log_level_parse(const char *name, enum log_level *ret); /* -EINVAL */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mode: CLAUSE,CLAUSE...; a clause is who, then one or more of an operator with permissions. */
+/* mode: CLAUSE,CLAUSE...; a clause is a list of classes, then one or more operators with permissions. */
 #include "base/mode.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static mode_t take_who(const char **p)
 	return who;
 }
 
-/* The permissions of one of u, g, o, for all three. */
+/* The permissions of one class (u, g or o), repeated for all three. */
 static mode_t copy_of(char whose, mode_t m)
 {
 	mode_t bits = (whose == 'u' ? m >> 6 : whose == 'g' ? m >> 3 : m) & 7;
@@ -29,7 +29,7 @@ static mode_t copy_of(char whose, mode_t m)
 	return bits << 6 | bits << 3 | bits;
 }
 
-/* For everybody: whose they are is for the caller. The sticky bit belongs to nobody. */
+/* Returns the permissions for all classes; the caller masks them. The sticky bit belongs to no class. */
 static mode_t take_perms(const char **p, mode_t m, bool is_dir)
 {
 	mode_t perms = 0;

@@ -5,6 +5,6 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* What `old` (of a directory, if is_dir) becomes. There is no umask: "+w" is "a+w". -EINVAL: not a mode; nothing is
- * written. */
+/* Computes the new mode from `old` (of a directory, if is_dir). There is no umask: "+w" is "a+w". -EINVAL: not a
+ * mode; *ret is not written. */
 int mode_change(const char *text, mode_t old, bool is_dir, mode_t *ret);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prices: strict reading; a price is digits with at most one point, up to a million. */
+/* prices: strict parsing; a price is digits with at most one decimal point, up to a million. */
 #include "base/prices.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prices: what the operator asks for usage, as words of the form name=value: "vcpu_hour=0.05 gib_hour=0.016
- * egress_gib=0.09 currency=EUR". What is not named costs nothing. */
+/* prices: the operator's prices for usage, as words of the form name=value: "vcpu_hour=0.05 gib_hour=0.016
+ * egress_gib=0.09 currency=EUR". A price that is not given is 0. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 #define PRICES_CURRENCY_SIZE 8
 
 struct prices {
-	bool set; /* false: there are none, and no cost is shown */
+	bool set; /* false: no prices, and no costs are shown */
 	double vcpu_hour, gib_hour, egress_gib;
 	char currency[PRICES_CURRENCY_SIZE]; /* three to seven capital letters; "" if none is named */
 };

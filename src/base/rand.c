@@ -44,7 +44,7 @@ void rand_label(char *z, size_t n_chars)
 		}
 		unsigned char b = pool[--left];
 
-		if (b < 252) /* 7 * 36: above it the remainder would favour the first letters */
+		if (b < 252) /* 7 * 36: higher values would favour the first letters */
 			z[i++] = set[b % 36];
 	}
 	z[n_chars] = '\0';

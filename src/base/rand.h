@@ -4,6 +4,6 @@
 
 #include <stddef.h>
 
-void rand_bytes(void *p, size_t n);       /* aborts if the kernel has none: nothing safe can follow */
+void rand_bytes(void *p, size_t n);       /* aborts if the kernel has none: nothing safe could follow */
 void rand_hex(char *z, size_t n_digits);  /* n_digits lower-case hex digits and a NUL */
 void rand_label(char *z, size_t n_chars); /* n_chars of [a-z0-9], unbiased, and a NUL */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base/secretive: a list of words. */
+/* base/secretive: the list of words. */
 #include "base/secretive.h"
 
 #include <stddef.h>
@@ -17,7 +17,7 @@ bool secretive_name(const char *name)
 		if (strcasestr(name, parts[i]))
 			return true;
 	}
-	/* MONKEY and KEYBOARD are none. */
+	/* Does not match MONKEY and KEYBOARD. */
 	return strcasestr(name, "_KEY_") || (n > 4 && strcasecmp(name + n - 4, "_KEY") == 0) ||
 	    strcasecmp(name, "KEY") == 0;
 }

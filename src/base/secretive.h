@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base/secretive: which variables are secret, by what they are called. */
+/* base/secretive: recognises secret variables by their names. */
 #pragma once
 
 #include <stdbool.h>
 
-#define SECRET_MIN 6           /* bytes of a value: shorter ones are found everywhere */
-#define SECRET_MAX (32 * 1024) /* longer ones are no keys, and many would have to be held */
-#define REDACTED "[redacted]"  /* what stands in its place */
+#define SECRET_MIN 6           /* bytes of a value: shorter ones occur by chance */
+#define SECRET_MAX (32 * 1024) /* longer values are not keys, and would take too much memory */
+#define REDACTED "[redacted]"  /* replaces the value */
 
 bool secretive_name(const char *name); /* GITHUB_TOKEN, db_password, OPENAI_API_KEY */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* str: a borrowed piece of text, pointer and length, with no NUL promised; and number parsing. */
+/* str: borrowed text as pointer and length, not necessarily NUL-terminated; and number parsing. */
 #pragma once
 
 #include <stdbool.h>
@@ -42,15 +42,15 @@ bool str_starts(struct str s, const char *prefix);
 bool str_ends(struct str s, const char *suffix);
 struct str str_trim(struct str s); /* blanks and tabs on both sides */
 
-/* Splits at the first `sep`: returns what stands before it and moves *s behind it. Without a `sep` returns all and
- * leaves *s empty with p == NULL. */
+/* Splits at the first `sep`: returns the part before it and moves *s to the part after it. Without a `sep`,
+ * returns everything and leaves *s empty with p == NULL. */
 struct str str_cut(struct str *s, char sep);
 
-/* An owned, NUL-terminated copy; NULL when out of memory. An embedded NUL is copied as it is. */
+/* Returns an owned, NUL-terminated copy; NULL when out of memory. An embedded NUL is copied. */
 char *str_dup(struct str s);
 char *str_fmt(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Copies into a fixed field with a NUL; false (and an empty field) when it does not fit. */
+/* Copies into a fixed-size field with a NUL; false (and an empty field) if it does not fit. */
 bool str_copy(char *dst, size_t size, struct str s);
 
 /* The whole string must be a decimal number within [min, max]. 0 or -EINVAL / -ERANGE. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base/tar: the tape archive format: what a tar of any kind writes (ustar, pax, GNU long names) and what every tar
- * reads. No I/O.
+/* base/tar: the tar format: reads what the common tars write (ustar, pax, GNU long names) and writes what every
+ * tar reads. No I/O.
  *
- * What is read comes out of a sandbox, so it may be anything: sizes and names are bounded here, and names are checked
- * by tar_name_ok() before anybody makes a path of them. */
+ * Archives come from sandboxes and may contain anything. Sizes and names are bounded here, and callers check
+ * names with tar_name_ok() before they use them as paths. */
 #pragma once
 
 #include <stdbool.h>
@@ -28,9 +28,9 @@ struct tar_entry {
 
 /* --- reading --- */
 
-struct tar_reader_ops { /* non-zero ends the reading */
+struct tar_reader_ops { /* a non-zero return value stops the reader */
 	int (*on_entry)(void *user, const struct tar_entry *entry);
-	int (*on_data)(void *user, const void *p, size_t n); /* content of the file before */
+	int (*on_data)(void *user, const void *p, size_t n); /* content of the last entry */
 	int (*on_end)(void *user);                           /* the file is complete */
 };
 
@@ -38,20 +38,21 @@ struct tar_reader;
 struct tar_reader *tar_reader_new(const struct tar_reader_ops *ops, void *user); /* NULL: memory */
 void tar_reader_free(struct tar_reader *r);
 
-/* Bytes in any cut. 0, -EBADMSG (not an archive) or what a callback returned. What comes after the archive's end is
- * skipped. */
+/* Takes the archive in pieces of any size. 0, -EBADMSG (not an archive) or the return value of a callback. Data
+ * after the end of the archive is skipped. */
 int tar_reader_put(struct tar_reader *r, const void *p, size_t n);
 bool tar_reader_done(const struct tar_reader *r); /* the end mark was seen */
 
-/* Relative, without "..", without control over anything but what is below; "./" in front is fine. */
+/* Relative, without "..", so that it names only what is below; a leading "./" is allowed. */
 bool tar_name_ok(const char *name);
 
-/* Whether a link of this name leads to something in the same tree, by its words alone. */
+/* Returns whether a link of this name points into the same tree, by its text alone. */
 bool tar_link_inside(const char *name, const char *target);
 
 /* --- writing --- */
 
-/* Header blocks of an entry, with a pax header before it where ustar is too small. -ENAMETOOLONG. */
+/* Appends the header blocks of an entry, with a pax header before it if ustar cannot hold the values.
+ * -ENAMETOOLONG. */
 int tar_put_entry(struct buf *out, const struct tar_entry *entry);
-size_t tar_padding(uint64_t size);   /* zero bytes behind the content */
-#define TAR_END_SIZE (2 * TAR_BLOCK) /* zero bytes behind all */
+size_t tar_padding(uint64_t size);   /* zero bytes after the content */
+#define TAR_END_SIZE (2 * TAR_BLOCK) /* zero bytes at the end of the archive */

@@ -83,7 +83,7 @@ int tar_name_of(const char *block, struct str given, char dst[TAR_NAME_MAX])
 	if (given.n > 0) {
 		name = given;
 	} else if (memcmp(block + TAR_MAGIC, "ustar\0", 6) == 0 &&
-	    prefix.n > 0) { /* GNU's own form has other things there */
+	    prefix.n > 0) { /* GNU's own format uses these bytes differently */
 		buf_str(&whole, prefix);
 		buf_ch(&whole, '/');
 		buf_str(&whole, name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base/tar_read: an archive, byte by byte, as it comes. See base/tar_head.h for how oci/tape.c differs. */
+/* base/tar_read: parses an archive incrementally. See base/tar_head.h for how oci/tape.c differs. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -14,15 +14,15 @@ struct tar_reader {
 	const struct tar_reader_ops *ops;
 	void *user;
 	enum state state;
-	struct buf block; /* a header that is not complete yet */
+	struct buf block; /* an incomplete header */
 	struct buf extra; /* content of a pax header or a long name */
 	char extra_type;
-	uint64_t left, padding; /* bytes of the content, and zeroes behind it */
-	bool zero_before;       /* the last block was empty */
-	/* for the next entry, from what came before it; name and target empty, size -1 unless given */
+	uint64_t left, padding; /* bytes of content left, and of padding after it */
+	bool zero_before;       /* the last block was all zero */
+	/* from extra headers, for the next entry; name and target are empty and size is -1 unless given */
 	struct buf name, target;
 	int64_t size;
-	/* of the entry being read */
+	/* of the current entry */
 	char name_z[TAR_NAME_MAX], target_z[TAR_NAME_MAX];
 };
 
@@ -109,7 +109,7 @@ static int begin_entry(struct tar_reader *r, const char *b, int64_t size)
 	if (r->size >= 0)
 		size = r->size;
 	forget_extra(r);
-	if (e.type == TAR_FILE && str_ends(str_of(r->name_z), "/")) /* how the oldest tars tell a directory */
+	if (e.type == TAR_FILE && str_ends(str_of(r->name_z), "/")) /* the oldest tars mark a directory this way */
 		e.type = TAR_DIR;
 	e.mode = (unsigned)mode & 0777;
 	e.mtime_s = mtime;
@@ -117,7 +117,7 @@ static int begin_entry(struct tar_reader *r, const char *b, int64_t size)
 	int rc = r->ops->on_entry(r->user, &e);
 	if (rc != 0)
 		return rc;
-	/* Content of what is not a file (nobody should have any) is skipped as if it were padding. */
+	/* Content of an entry that is not a file (there should be none) is skipped like padding. */
 	begin_content(r, e.type == TAR_FILE || e.type == TAR_OTHER ? (uint64_t)size : 0, IN_FILE);
 	if (e.type != TAR_FILE) {
 		r->padding += r->left;
@@ -179,7 +179,7 @@ static int take_extra(struct tar_reader *r)
 		return -EBADMSG;
 	if (r->extra_type == 'x')
 		return take_pax(r);
-	if (r->extra_type == 'g') /* of all entries: nothing that matters here */
+	if (r->extra_type == 'g') /* global header: nothing in it matters here */
 		return 0;
 	struct buf *to = r->extra_type == 'L' ? &r->name : &r->target;
 	buf_clear(to);
@@ -203,7 +203,7 @@ static int end_content(struct tar_reader *r)
 	return rc;
 }
 
-/* Some of it; moves *in on. */
+/* Consumes some of the input. */
 static int step(struct tar_reader *r, struct str *in)
 {
 	uint64_t want = r->state == IN_HEADER ? TAR_BLOCK - r->block.n : r->state == IN_PADDING ? r->padding : r->left;

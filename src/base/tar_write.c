@@ -23,7 +23,7 @@ bool tar_name_ok(const char *name)
 bool tar_link_inside(const char *name, const char *target)
 {
 	struct str rest = str_of(name);
-	int64_t up = -1; /* how many ".." are too many less one: the link's own name is not a directory */
+	int64_t up = -1; /* number of ".." allowed: directories in the name, without the link itself */
 	bool down = false;
 
 	while (rest.p) {
@@ -39,7 +39,7 @@ bool tar_link_inside(const char *name, const char *target)
 
 		if (part.n == 0 || str_is(part, "."))
 			continue;
-		/* Behind a name, which may be a link itself, ".." can be anywhere. */
+		/* After a name, which may be a link itself, ".." can lead anywhere. */
 		if (str_is(part, "..") && (down || --up < 0))
 			return false;
 		down |= !str_is(part, "..");
@@ -58,7 +58,7 @@ static void put_zeroes(struct buf *out, size_t n)
 		buf_ch(out, '\0');
 }
 
-/* "LENGTH key=value\n", where the length counts itself. */
+/* "LENGTH key=value\n", where the length includes its own digits. */
 static void put_record(struct buf *out, const char *key, const char *value)
 {
 	size_t body = strlen(key) + strlen(value) + 3, len = body + 1;

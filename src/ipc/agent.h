@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ipc/agent: the messages to and from atoll-agent.
  *
- * Two SOCK_SEQPACKET socketpairs, one struct per packet, in the byte order of the machine. On the one from the warden
- * comes AG_FRONT and nothing else; the only thing that atoll-agent says on it is AG_LOST. On the one that it carries,
- * the front and atoll-agent talk to each other, with equal rights: FA_CONN brings one end of a stream socket on which
- * the receiver is the HTTP server. So neither of them has to be able to make a connection to anywhere, and what
- * atoll-agent may do is what a client with the same key may do. FA_EVENT is only for the front. */
+ * There are two SOCK_SEQPACKET socketpairs, with one struct per packet, in host byte order. On the one to the
+ * warden, atoll-agent receives only AG_FRONT and sends only AG_LOST. AG_FRONT carries the other one, which
+ * connects the front and atoll-agent as equals: FA_CONN carries one end of a stream socket on which the receiver
+ * is the HTTP server. So neither process needs to be able to open connections, and atoll-agent may do no more
+ * than a client with the same key. FA_EVENT is sent to the front only. */
 #pragma once
 
 #include <stdint.h>
@@ -15,8 +15,8 @@
 #define FA_EVENT_MAX (16 * 1024) /* bytes of one event */
 
 enum ag_type {
-	AG_FRONT = 1, /* with one fd: the socket to the front, in place of any earlier one */
-	/* to the warden: that socket has ended. The front may be gone; if it is not, both get another one */
+	AG_FRONT = 1, /* with one fd: the socket to the front, replaces any earlier one */
+	/* to the warden: that socket was closed. If the front still runs, both get a new one */
 	AG_LOST,
 };
 
@@ -28,11 +28,11 @@ enum fa_type {
 struct ag_msg {
 	uint16_t version;
 	uint16_t type;
-	uint32_t seq; /* only counted */
+	uint32_t seq; /* a running number */
 };
 
 struct fa_head {
 	uint16_t version;
 	uint16_t type;
-	uint32_t n; /* bytes behind it */
+	uint32_t n; /* bytes that follow */
 };

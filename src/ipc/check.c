@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ipc/check: shape of the fields and sizes of the messages. */
+/* ipc/check: the form of fields and the sizes of messages. */
 #include "ipc/check.h"
 
 #include <string.h>
@@ -57,7 +57,7 @@ bool check_image_ref(const char ref[IMAGE_REF_SIZE])
 	return true;
 }
 
-/* Where the kernel's own file systems are: nothing may be put in their place. */
+/* The kernel's own file systems must not be covered by a mount. */
 static bool is_system_path(const char *path)
 {
 	static const char *const tops[] = { "/proc", "/sys", "/dev" };
@@ -80,7 +80,7 @@ bool check_mount_path(const char *path)
 
 		if ((unsigned char)*p < 0x20 || *p == 0x7f || *p == '[' || *p == ']' || *p == '\\')
 			return false;
-		/* Of each part: it is not empty, and goes neither nowhere nor up. */
+		/* No component may be empty, "." or "..". */
 		if (*p == '/' && (n == 0 || (n == 1 && p[1] == '.') || (n == 2 && p[1] == '.' && p[2] == '.')))
 			return false;
 	}
@@ -100,7 +100,7 @@ bool check_template_key(const char key[TEMPLATE_KEY_SIZE])
 	return key[TEMPLATE_KEY_SIZE - 1] == '\0';
 }
 
-/* 0 is no limit, for which there must be no maximum. */
+/* 0 means no limit, which is valid only if there is no maximum. */
 static bool check_optional(uint64_t v, uint64_t max)
 {
 	return !max || (v && v <= max);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ipc/check: is this field well-formed? Used by the sender to be kind and by the receiver to be safe. */
+/* ipc/check: checks whether a field is well-formed. The sender uses it to report errors early, the receiver for
+ * safety. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,15 +8,15 @@
 
 #include "ipc/msg.h"
 
-/* Text ends with a NUL within size, and zeros follow it. */
+/* The text is NUL-terminated within size, and padded with zeros. */
 bool check_text(const char *field, size_t size);
 bool check_id(const char id[ID_SIZE]);                      /* [a-z0-9]{1,23}, zero padded */
-bool check_image_ref(const char ref[IMAGE_REF_SIZE]);       /* fit to be an argument of a program, no more */
+bool check_image_ref(const char ref[IMAGE_REF_SIZE]);       /* safe as an argument of a program, no more */
 bool check_request(const char request[REQUEST_ID_SIZE]);    /* [A-Za-z0-9_-]{0,64}, zero padded */
 bool check_template_key(const char key[TEMPLATE_KEY_SIZE]); /* 32 hex digits */
 bool msg_check_limits(const struct msg_limits *l, const struct msg_limits *max); /* in range; see struct msg_limits */
-/* Absolute, clean, no control characters, none of []\\ (which CRIU cannot take), not "/" and not in /proc, /sys or
- * /dev. */
+/* Absolute, normalized, without control characters and []\\ (which CRIU cannot handle), not "/" and not in
+ * /proc, /sys or /dev. */
 bool check_mount_path(const char *path);
 bool check_mount(const struct msg_mount *m);
 
@@ -25,11 +26,11 @@ enum msg_kind { MSG_REQUEST = 1, MSG_REPLY, MSG_EVENT };
 
 struct msg_info {
 	enum msg_kind kind;
-	size_t size;                 /* exact, without a policy and mounts */
+	size_t size;                 /* exact, without policy and mounts */
 	const char *name;            /* of requests and events: "start" */
-	enum msg_type answer, other; /* of requests; MSG_NONE: no other */
-	bool more;                   /* of replies: another one follows */
-	bool fd;                     /* of requests: the answer may carry one; of events: it carries one */
+	enum msg_type answer, other; /* of requests: the two possible answers; MSG_NONE: only one */
+	bool more;                   /* of replies: another reply follows */
+	bool fd;                     /* of requests: the answer may carry an fd; of events: it carries one */
 };
 
 const struct msg_info *msg_info(unsigned type); /* NULL: no such message */

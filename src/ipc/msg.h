@@ -2,12 +2,11 @@
 /* ipc/msg: the messages between the front and the warden.
  *
  * A SOCK_SEQPACKET socketpair; one message per packet: struct msg_head, then the fixed-size body of its type,
- * nothing else but a policy and mounts where the body says how long they are. The front asks (OP_*), the warden
- * answers each with one RE_* that carries the same seq, in any order, and sends EV_* on its own. Text fields are
- * NUL-terminated within their size, and bytes behind the NUL are zero. The warden checks every field again with the
- * checks in ipc/check.h and drops a front that sends anything it should not: a front is restarted in a moment, a
- * warden that guesses is a way in. ipc/messages.tbl lists them; docs/protocol-warden.md describes the same for the
- * reader. */
+ * then a policy and mounts where the body gives their lengths. The front sends requests (OP_*). The warden
+ * answers each with one RE_* that has the same seq, in any order, and sends events (EV_*) on its own. Text
+ * fields are NUL-terminated within their size and padded with zeros. The warden checks every field again with
+ * ipc/check.h and drops a front that sends anything invalid: a front is restarted in a moment, while a warden
+ * that guesses can be exploited. ipc/messages.tbl lists the messages; docs/protocol-warden.md describes them. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,24 +14,24 @@
 #include <stdint.h>
 
 #define MSG_VERSION 12
-#define MSG_MAX 24576 /* no message is larger */
+#define MSG_MAX 24576 /* the largest message */
 
 #define ID_SIZE 24           /* sandbox id: [a-z0-9]{1,23} */
 #define TEMPLATE_KEY_SIZE 33 /* 32 lower-case hex digits */
 #define TEMPLATE_NAME_SIZE 64
 #define TEMPLATES_MAX 8
-#define REQUEST_ID_SIZE 72 /* correlation id, for the logs: [A-Za-z0-9_-]{0,64}, zeros behind it */
+#define REQUEST_ID_SIZE 72 /* correlation id for the logs: [A-Za-z0-9_-]{0,64}, zero padded */
 #define REQUEST_ID_MAX 64
 #define IMAGE_REF_SIZE 768 /* registry, repository, tag and digest */
 #define MOUNT_PATH_SIZE 232
 #define MOUNTS_MAX 8          /* volumes of a sandbox */
-#define TICKET_SECRET_SIZE 32 /* what the front makes the keys of TLS session tickets from */
+#define TICKET_SECRET_SIZE 32 /* the front derives the keys of TLS session tickets from it */
 
 enum msg_type {
 	MSG_NONE,
 #define REQUEST(type, ...) type,
 #include "ipc/messages.tbl"
-	OP_COUNT, /* not a message: number of requests + 1 */
+	OP_COUNT, /* not a message: the number of requests + 1 */
 
 	RE_BEFORE = 63, /* not a message: the next is 64 */
 #define REPLY(type, ...) type,
@@ -53,27 +52,27 @@ struct msg_hello {
 	struct msg_head head;
 };
 
-struct msg_limits { /* as maxima: 0 where 0 is no limit lets a sandbox have none */
+struct msg_limits { /* as maxima: where 0 means no limit, 0 allows unlimited sandboxes */
 	uint64_t mem_bytes;
 	uint64_t disk_bytes;
 	uint32_t cpu_permille; /* 2000 = two cores */
 	uint32_t pids;
 	uint64_t swap_bytes;     /* beyond the memory; 0: none */
-	uint64_t io_bytes_s;     /* read and written each; 0: no limit */
-	uint64_t egress_bytes;   /* that it may send before its network is closed; 0: no limit */
+	uint64_t io_bytes_s;     /* for reading and for writing each; 0: no limit */
+	uint64_t egress_bytes;   /* bytes to send before its network is closed; 0: no limit */
 	uint64_t egress_bytes_s; /* 0: no limit */
 	uint32_t io_ops_s;       /* 0: no limit */
-	uint32_t open_files;     /* of one process; for good from its start on */
+	uint32_t open_files;     /* per process; cannot be changed after the start */
 };
 
-struct msg_template { /* a name that templates resolve to, and the image behind it */
+struct msg_template { /* a name of a template, and the image behind it */
 	char name[TEMPLATE_NAME_SIZE];
 	char key[TEMPLATE_KEY_SIZE];
 	char zero[7];
-	uint64_t built_ms; /* wall clock; 0: not known */
+	uint64_t built_ms; /* wall clock; 0: unknown */
 };
 
-struct msg_template_limits { /* in place of the general ones */
+struct msg_template_limits { /* replace the general limits */
 	char name[TEMPLATE_NAME_SIZE];
 	struct msg_limits defaults, maxima;
 };
@@ -84,7 +83,7 @@ struct msg_welcome {
 	uint32_t max_sandboxes;
 	uint32_t n_templates;
 	uint32_t log_level;      /* as in base/log.h */
-	uint32_t can_checkpoint; /* 0: the memory of a sandbox cannot be kept on this host, and why_not tells */
+	uint32_t can_checkpoint; /* 0: memory cannot be checkpointed on this host, see why_not */
 	char why_not[156];
 	struct msg_limits defaults, maxima;
 	struct msg_template templates[TEMPLATES_MAX];
@@ -95,11 +94,11 @@ struct msg_welcome {
 };
 
 #define START_NO_INTERNET 1u /* flags of OP_START */
-/* nobody waits for it: EAGAIN while its template is being warmed, rather than a cold start */
+/* not urgent: fails with EAGAIN while its template is being warmed, rather than start cold */
 #define START_PATIENT 2u
-#define START_KEPT 4u    /* it begins with the disk that is kept as `from` */
-#define START_RESTORE 8u /* ... and with the memory, where that was left */
-#define START_IMAGE 16u  /* template_key is of an image that OP_PULL has brought; if it is gone again: ENOENT */
+#define START_KEPT 4u    /* starts with the disk that is saved as `from` */
+#define START_RESTORE 8u /* starts with that disk and the saved memory */
+#define START_IMAGE 16u  /* template_key is that of an image fetched by OP_PULL; ENOENT if it is gone */
 #define START_FLAGS_ALL 31u
 
 struct msg_start {
@@ -107,16 +106,16 @@ struct msg_start {
 	char id[ID_SIZE];
 	char template_key[TEMPLATE_KEY_SIZE];
 	uint8_t pad[7];
-	char from[ID_SIZE]; /* a name, with START_KEPT or START_RESTORE; else all zero */
+	char from[ID_SIZE]; /* a name, with START_KEPT or START_RESTORE; otherwise all zero */
 	char request[REQUEST_ID_SIZE];
 	uint32_t flags;
-	uint32_t n_policy; /* bytes of an ipc/policy.h behind the message; 0: none */
-	uint32_t n_mounts; /* of struct msg_mount, behind that */
+	uint32_t n_policy; /* bytes of an ipc/policy.h that follow the message; 0: none */
+	uint32_t n_mounts; /* number of struct msg_mount after that */
 	uint8_t pad2[4];
 	struct msg_limits limits;
 };
 
-struct msg_mount { /* a volume that the sandbox sees at that path; one may lie below an earlier one */
+struct msg_mount { /* a volume and its mount path, which may be below an earlier one */
 	char name[ID_SIZE];
 	char path[MOUNT_PATH_SIZE];
 };
@@ -138,9 +137,9 @@ struct msg_dial {
 	uint8_t pad[5];
 };
 
-/* flags of OP_CHECKPOINT: thaw it as soon as it is not needed any more, and tell by RE_RELEASED */
+/* flags of OP_CHECKPOINT: thaw the sandbox as soon as it is not needed any more, and report that by RE_RELEASED */
 #define KEEP_THAW 1u
-#define KEEP_BRIEF 2u /* it will soon be forgotten: it need not outlive the host */
+#define KEEP_BRIEF 2u /* it will be deleted soon: it need not survive a reboot of the host */
 #define KEEP_FLAGS_ALL 3u
 struct msg_limit { /* OP_LIMIT */
 	struct msg_head head;
@@ -152,7 +151,7 @@ struct msg_limit { /* OP_LIMIT */
 struct msg_keep { /* OP_SNAPSHOT, OP_CHECKPOINT */
 	struct msg_head head;
 	char id[ID_SIZE];
-	char name[ID_SIZE]; /* of the same form as an id */
+	char name[ID_SIZE]; /* the same form as an id */
 	char request[REQUEST_ID_SIZE];
 	uint32_t flags; /* 0 with OP_SNAPSHOT */
 	uint8_t pad[4];
@@ -160,15 +159,15 @@ struct msg_keep { /* OP_SNAPSHOT, OP_CHECKPOINT */
 
 struct msg_volume { /* OP_VOLUME */
 	struct msg_head head;
-	char name[ID_SIZE]; /* of the same form as an id */
+	char name[ID_SIZE]; /* the same form as an id */
 	char request[REQUEST_ID_SIZE];
-	uint64_t bytes; /* 0: as much as there is room for */
+	uint64_t bytes; /* 0: limited by the storage only */
 };
 
 struct msg_volume_item {
 	struct msg_head head;
 	char name[ID_SIZE];
-	uint64_t used_bytes; /* 0 where nothing counts them */
+	uint64_t used_bytes; /* 0 if usage is not counted */
 };
 
 struct msg_name { /* OP_FORGET, OP_VOLUME_DROP, OP_VOLUME_CONNECT */
@@ -178,18 +177,18 @@ struct msg_name { /* OP_FORGET, OP_VOLUME_DROP, OP_VOLUME_CONNECT */
 };
 
 enum pull_what {
-	PULL_IMAGE,  /* of that name, from a registry */
-	PULL_UPLOAD, /* an archive that comes through the stream; no name */
-	/* none: images that nobody needs go. The keys of those that are needed come through the stream */
+	PULL_IMAGE,  /* the named image, from a registry */
+	PULL_UPLOAD, /* an archive sent over the stream; no name */
+	/* deletes unused images. The keys of those in use are sent over the stream */
 	PULL_COLLECT,
-	PULL_WHATS, /* not one of them: how many there are */
+	PULL_WHATS, /* not a value: the number of values */
 };
 
 struct msg_pull {
 	struct msg_head head;
 	uint32_t what;
-	uint32_t idle_s;          /* PULL_COLLECT: those that were asked for since then stay; else 0 */
-	char ref[IMAGE_REF_SIZE]; /* printable, no blanks; what it means is for the program to find out */
+	uint32_t idle_s;          /* PULL_COLLECT: keeps images requested within that time; otherwise 0 */
+	char ref[IMAGE_REF_SIZE]; /* printable, no blanks; interpreted by atoll-pull */
 	char request[REQUEST_ID_SIZE];
 };
 
@@ -202,7 +201,7 @@ struct msg_image {
 struct msg_kept {
 	struct msg_head head;
 	char name[ID_SIZE];
-	uint8_t disk, memory; /* what of it there is, whole */
+	uint8_t disk, memory; /* which parts exist, complete */
 	uint8_t pad[6];
 };
 
@@ -213,13 +212,13 @@ struct msg_network {
 	struct msg_head head;
 	char id[ID_SIZE];
 	char request[REQUEST_ID_SIZE];
-	uint32_t flags;    /* with the policy behind it the whole of what holds from now on */
+	uint32_t flags;    /* with the policy that follows, replaces everything before */
 	uint32_t n_policy; /* as in struct msg_start */
 };
 
 struct msg_shutdown {
 	struct msg_head head;
-	uint32_t kills; /* once the front has exited, all sandboxes are killed; the paused ones live until then */
+	uint32_t kills; /* all sandboxes are killed after the front has exited; paused ones live until then */
 	uint8_t pad[4];
 };
 
@@ -238,10 +237,10 @@ struct msg_tls_file {
 };
 
 enum audit_what {
-	AUDIT_LAST,  /* the last one that has records, or the first of all; n is 0 */
-	AUDIT_NEXT,  /* n: the one behind it, empty */
-	AUDIT_DROP,  /* n: the first one, which may go because of its age or because there is too much */
-	AUDIT_WHATS, /* not one of them: how many there are */
+	AUDIT_LAST,  /* the last segment with records, or the first one; n is 0 */
+	AUDIT_NEXT,  /* n: the segment after that, empty */
+	AUDIT_DROP,  /* n: the first segment, which may be deleted because of its age or the total size */
+	AUDIT_WHATS, /* not a value: the number of values */
 };
 
 struct msg_audit {
@@ -252,9 +251,9 @@ struct msg_audit {
 
 struct msg_audit_file {
 	struct msg_head head;
-	uint32_t n;     /* which one it is, */
-	uint32_t first; /* ... and which is the first that there is */
-	uint64_t bytes; /* of all but this one */
+	uint32_t n;     /* the number of this segment, */
+	uint32_t first; /* and of the first that exists */
+	uint64_t bytes; /* of all other segments */
 };
 
 struct msg_list {
@@ -286,19 +285,19 @@ struct msg_usage {
 	uint64_t mem_bytes, mem_cache_bytes, mem_limit_bytes;
 	uint64_t cpu_ns; /* since start */
 	uint64_t disk_bytes, disk_limit_bytes;
-	uint64_t all_bytes;                  /* memory of all sandboxes together, caches aside; 0: not known */
+	uint64_t all_bytes;                  /* memory of all sandboxes together, without caches; 0: unknown */
 	uint64_t sent_bytes, received_bytes; /* over its network, since start */
 	uint32_t pids;
 	uint32_t oom_kills;
 };
 
-struct msg_room { /* what the host has for sandboxes, and how much of it is taken */
+struct msg_room { /* the host's capacity for sandboxes, and how much of it is in use */
 	struct msg_head head;
-	uint32_t slots, slots_used;                 /* addresses and the like */
-	uint64_t mem_bytes;                         /* of all sandboxes together; 0: not known */
+	uint32_t slots, slots_used;                 /* limited by addresses and uid ranges */
+	uint64_t mem_bytes;                         /* for all sandboxes together; 0: unknown */
 	uint64_t pids, pids_used;                   /* of the host */
-	uint64_t storage_bytes, storage_free_bytes; /* 0: there is no pool */
-	uint64_t storage_grow_bytes;                /* that it may still become larger by */
+	uint64_t storage_bytes, storage_free_bytes; /* 0: there is no storage */
+	uint64_t storage_grow_bytes;                /* by which it can still grow */
 };
 
 struct msg_oom {
@@ -308,8 +307,8 @@ struct msg_oom {
 	uint8_t pad[4];
 };
 
-/* Status of a front that would not do better the next time: */
-#define EXIT_NO_USE 3    /* the state is of a newer version */
+/* Exit codes of a front for which a restart is useless: */
+#define EXIT_NO_USE 3    /* the state was written by a newer version */
 #define EXIT_DAMAGED 4   /* the database is damaged, */
 #define EXIT_READ_ONLY 5 /* or cannot be written to */
 
@@ -322,18 +321,17 @@ enum exit_reason { EXIT_KILLED = 1, EXIT_DIED, EXIT_OOM };
 struct msg_refused {
 	struct msg_head head;
 	char id[ID_SIZE];
-	char call[REFUSED_CALL_SIZE]; /* its name; "": it is refused calls so often that it is not listened to for a
-					 while */
-	char process[REFUSED_PROCESS_SIZE]; /* what it calls itself, in printable characters */
+	char call[REFUSED_CALL_SIZE]; /* its name; "": too many refusals, so its records are suppressed for a while */
+	char process[REFUSED_PROCESS_SIZE]; /* its name, in printable characters */
 	char why[REFUSED_WHY_SIZE];
-	uint32_t pid;   /* inside; 0: not known any more */
-	uint32_t count; /* how often, in the last moment */
+	uint32_t pid;   /* in the sandbox; 0: no longer known */
+	uint32_t count; /* number of refusals, within a short time */
 };
 
 struct msg_blocked {
 	struct msg_head head;
 	char id[ID_SIZE];
-	uint32_t ip; /* where to */
+	uint32_t ip; /* destination */
 	uint16_t port;
 	uint8_t proto; /* 6: TCP, 17: UDP */
 	uint8_t zero;
@@ -344,5 +342,5 @@ struct msg_exited {
 	char id[ID_SIZE];
 	uint32_t reason; /* enum exit_reason */
 	uint8_t pad[4];
-	uint64_t cpu_ns, sent_bytes; /* in all of its life */
+	uint64_t cpu_ns, sent_bytes; /* over its whole life */
 };

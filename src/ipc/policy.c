@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ipc/policy: the wire form and back, and what the entries mean. */
+/* ipc/policy: encoding and decoding, and matching of entries. */
 #include "ipc/policy.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ bool policy_name_ok(struct str name)
 		if (!label_ok(label))
 			return false;
 	}
-	return !all_digits(label); /* an address, or a bad one */
+	return !all_digits(label); /* an address, or an invalid one */
 }
 
 bool policy_name_match(struct str pattern, struct str name)
@@ -80,7 +80,7 @@ void policy_free(struct policy *p)
 	free(p);
 }
 
-/* Room for one more, in steps. */
+/* Makes room for one more entry, doubling the size. */
 static int grow(void **at, uint32_t n, size_t size, uint32_t max)
 {
 	if (n >= max)
@@ -140,7 +140,7 @@ void policy_encode(const struct policy *p, struct buf *out)
 	}
 }
 
-/* Takes n bytes off the front. */
+/* Consumes n bytes of the input. */
 static bool take(struct str *in, void *to, size_t n)
 {
 	if (in->n < n)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ipc/policy: what one sandbox may reach, as the front says it, the warden and atoll-egress hold it, and the record
- * keeps it.
+/* ipc/policy: what one sandbox may reach: sent by the front, held by the warden and atoll-egress, and stored in
+ * the record.
  *
- * On the wire: struct policy_head, then n_nets of struct policy_net, then n_names times a struct policy_name_head and
- * the name without an end mark; nothing behind. A destination is allowed if an entry with `allow` names it, else
- * refused if one without does or POLICY_DENY_ALL is set, else allowed. Private ranges are closed whatever stands
- * here. */
+ * On the wire: struct policy_head, then n_nets of struct policy_net, then n_names times a struct
+ * policy_name_head and the name without a NUL; nothing after that. A destination is allowed if an entry with
+ * `allow` matches; otherwise it is refused if an entry without `allow` matches or POLICY_DENY_ALL is set;
+ * otherwise it is allowed. Private ranges are closed whatever the policy says. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,13 +22,13 @@ struct buf;
 #define POLICY_NAME_SIZE 256
 #define POLICY_MAX 20480 /* bytes on the wire */
 
-#define POLICY_DENY_ALL 1u /* what no entry allows is refused */
-#define POLICY_SOCKS 2u    /* all TCP leaves through a proxy of the sandbox's owner */
+#define POLICY_DENY_ALL 1u /* refuse what no entry allows */
+#define POLICY_SOCKS 2u    /* all TCP connections go through a proxy of the sandbox's owner */
 #define POLICY_FLAGS_ALL 3u
 
 enum policy_kind {
-	POLICY_ALLOW = 1, /* the name may be reached on those ports */
-	POLICY_REWRITE,   /* requests to it are changed on their way; does not allow anything */
+	POLICY_ALLOW = 1, /* the name may be reached on these ports */
+	POLICY_REWRITE,   /* requests to it are modified on their way; does not allow anything */
 };
 
 struct policy_head {
@@ -38,8 +38,8 @@ struct policy_head {
 
 struct policy_net {
 	uint32_t ip;               /* host byte order, host bits zero */
-	uint16_t port_lo, port_hi; /* 0 and 65535: all, and what has no ports */
-	uint8_t len;               /* of the prefix */
+	uint16_t port_lo, port_hi; /* 0 and 65535: all, and protocols without ports */
+	uint8_t len;               /* prefix length */
 	uint8_t allow;             /* 0 or 1 */
 	uint8_t pad[2];
 };
@@ -53,7 +53,7 @@ struct policy_name_head {
 struct policy_name {
 	uint16_t port_lo, port_hi;
 	enum policy_kind kind;
-	char text[POLICY_NAME_SIZE]; /* as policy_name_ok() wants it */
+	char text[POLICY_NAME_SIZE]; /* valid by policy_name_ok() */
 };
 
 struct policy {
@@ -63,27 +63,27 @@ struct policy {
 	struct policy_name *names;
 };
 
-/* Lower-case labels with dots between them, "*." and such, or "*"; the last label is not a number. */
+/* Lower-case labels separated by dots, optionally with a leading "*.", or "*"; the last label is not a number. */
 bool policy_name_ok(struct str name);
 
-/* Does the pattern ("a.com", "*.a.com": below a.com but not itself, "*": all) stand for that name, which is
- * lower-case and has no dot at its end? */
+/* Returns whether the pattern ("a.com"; "*.a.com": below a.com, without itself; "*": all) matches the name,
+ * which is lower-case and has no trailing dot. */
 bool policy_name_match(struct str pattern, struct str name);
 
 struct policy *policy_new(uint32_t flags);                          /* NULL: no memory */
-void policy_free(struct policy *p);                                 /* NULL is fine */
+void policy_free(struct policy *p);                                 /* NULL is allowed */
 int policy_add_net(struct policy *p, const struct policy_net *net); /* -ENOMEM, -E2BIG */
 int policy_add_name(struct policy *p, enum policy_kind kind, struct str name, uint16_t port_lo, uint16_t port_hi);
 
 void policy_encode(const struct policy *p, struct buf *out);
 
-/* -EBADMSG for anything that encode could not have made of a sound policy, or -ENOMEM. */
+/* -EBADMSG for anything that policy_encode() could not have produced from a valid policy, or -ENOMEM. */
 int policy_decode(const void *bytes, size_t n, struct policy **ret);
 
-/* By address alone: 1 allowed by an entry, -1 refused by one or by POLICY_DENY_ALL, 0 nothing is said. */
+/* By address alone: 1: allowed by an entry; -1: refused by an entry or by POLICY_DENY_ALL; 0: neither. */
 int policy_net_verdict(const struct policy *p, uint32_t ip, uint16_t port);
 
-/* Is there an entry of that kind for the name? port 0: on whatever port. */
+/* Returns whether there is an entry of that kind for the name; port 0: any port. */
 bool policy_name_find(const struct policy *p, enum policy_kind kind, struct str name, uint16_t port);
-bool policy_port_named(const struct policy *p, uint16_t port); /* is there a name for that port, of whatever kind? */
+bool policy_port_named(const struct policy *p, uint16_t port); /* any kind of name has that port */
 bool policy_has_names(const struct policy *p, enum policy_kind kind);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ipc/rules: the wire form and back. */
+/* ipc/rules: encoding and decoding. */
 #include "ipc/rules.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "base/inet.h"
 
-/* Fields that frame a message, or name where it goes: only the proxy itself may set them. */
+/* Fields that frame a message or name its destination: only the proxy itself may set them. */
 static const char *const never_set[] = {
 	"host",
 	"content-length",
@@ -161,7 +161,7 @@ void rules_encode(const struct rules *r, struct buf *out)
 	}
 }
 
-struct in { /* a reader that cannot pass the end; `bad` sticks */
+struct in { /* a bounds-checked reader; `bad` is sticky */
 	struct str s;
 	bool bad;
 };
@@ -192,7 +192,7 @@ static uint16_t take16(struct in *in)
 	return (uint16_t)(lo | take8(in) << 8);
 }
 
-/* Text with its length before it, into a field of that size; none may have a NUL in it. */
+/* Reads text with a length byte into a field of that size; it must not contain a NUL. */
 static bool take_text(struct in *in, char *to, size_t size)
 {
 	struct str v = take(in, take8(in));

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ipc/rules: what atoll-egress puts into requests on their way out, and the messages by which the front tells it.
+/* ipc/rules: what atoll-egress inserts into outgoing requests, and the messages by which the front sets it.
  *
- * These are secrets, so they go from the front to atoll-egress directly, over a SOCK_SEQPACKET socketpair that the
- * warden made for the two and does not keep, and are written nowhere. One message per packet: struct fe_rules, then
- * the rules; each is answered by struct fe_done, then the certificate (PEM) of the sandbox's own authority if it has
- * rules. A peer that sends anything else is hung up on.
+ * Rules contain secrets, so they go from the front to atoll-egress directly, over a SOCK_SEQPACKET socketpair
+ * that the warden creates for the two and does not keep. They are not stored anywhere. One message per packet:
+ * struct fe_rules, then the rules. Each is answered by struct fe_done, then the certificate (PEM) of the
+ * sandbox's own CA if it has rules. A peer that sends anything else is disconnected.
  *
- * The rules: struct rules_head; n_rules times a byte of length and the domain, a byte of flags, a byte with the
- * number of fields, and for each of those a byte of flags, a byte of length and the name, two bytes of length
- * (little-endian) and the value; with RULES_SOCKS, a byte of length and the host, two bytes with the port, and a byte
- * of length before each of user and password; with RULES_SOCKS_TLS behind that, a byte of length and the name, two
- * bytes of length and the certificates. */
+ * The rules: struct rules_head; n_rules times a length byte and the domain, a byte of flags, a byte with the
+ * number of fields, and for each field a byte of flags, a length byte and the name, two length bytes
+ * (little-endian) and the value; with RULES_SOCKS, a length byte and the host, two bytes with the port, and a
+ * length byte before each of user and password; with RULES_SOCKS_TLS after that, a length byte and the name, two
+ * length bytes and the certificates. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,7 +23,7 @@
 
 struct buf;
 
-#define RULES_MAX 65536 /* bytes of them */
+#define RULES_MAX 65536 /* bytes of encoded rules */
 #define RULES_DOMAINS_MAX 10
 #define RULES_FIELDS_MAX 20
 #define RULES_NAME_MAX 64 /* of a field */
@@ -33,9 +33,9 @@ struct buf;
 #define RULES_CA_MAX 16384
 
 #define RULES_SOCKS 1u     /* flags of the head */
-#define RULES_SOCKS_TLS 2u /* only with the one before */
+#define RULES_SOCKS_TLS 2u /* only with RULES_SOCKS */
 #define RULE_BROKEN 1u     /* of a rule: a value is missing, so no request can be sent */
-#define FIELD_SECRET 1u    /* of a field: only inside TLS */
+#define FIELD_SECRET 1u    /* of a field: sent only over TLS */
 
 struct rules_head {
 	uint8_t flags, n_rules;
@@ -56,10 +56,10 @@ struct rule {
 struct rules_socks {
 	char host[POLICY_NAME_SIZE]; /* a name or an address; "": no proxy */
 	uint16_t port;
-	char user[256], password[256]; /* "" without */
+	char user[256], password[256]; /* "": none */
 	bool tls;
-	char server_name[POLICY_NAME_SIZE]; /* that its certificate is for; "": the host's */
-	char *ca; /* PEM of the authorities that count; NULL: those of this machine. Owned by struct rules */
+	char server_name[POLICY_NAME_SIZE]; /* the name in its certificate; "": that of the host */
+	char *ca; /* PEM of the trusted CAs; NULL: those of this machine. Owned by struct rules */
 };
 
 struct rules {
@@ -69,13 +69,13 @@ struct rules {
 };
 
 struct rules *rules_new(void);    /* NULL: no memory */
-void rules_free(struct rules *r); /* wipes it; NULL is fine */
+void rules_free(struct rules *r); /* wipes it; NULL is allowed */
 
-bool rules_field_name_ok(struct str name);   /* a token, and none that says where a request ends or goes */
-bool rules_field_value_ok(struct str value); /* no control characters but tabs */
+bool rules_field_name_ok(struct str name);   /* a token that affects neither framing nor routing of a request */
+bool rules_field_value_ok(struct str value); /* no control characters except tabs */
 int rules_add_field(struct rule *r, struct str name, struct str value, bool secret); /* -E2BIG, -ENOMEM */
 
-/* The rule of that name, or else of the longest *.name above it; NULL: none. */
+/* The rule for that name, or for the longest *.name above it; NULL: none. */
 const struct rule *rules_for(const struct rules *r, const char *name);
 
 void rules_encode(const struct rules *r, struct buf *out);
@@ -86,9 +86,10 @@ int rules_decode(const void *bytes, size_t n, struct rules **ret); /* -EBADMSG, 
 #define FE_VERSION 1
 
 enum fe_type {
-	FE_RULES = 1, /* of the sandbox of that id, in place of any others */
+	FE_RULES = 1, /* of the sandbox with that id, replaces any others */
 	FE_DONE = 64, /* from atoll-egress */
-	/* likewise, on its own: a sandbox tried to reach what it may not; some are left out if there are many */
+	/* from atoll-egress, unsolicited: a sandbox tried to reach a refused destination; some are omitted if
+	 * there are many */
 	FE_REFUSED,
 };
 
@@ -101,15 +102,15 @@ struct fe_head {
 struct fe_rules {
 	struct fe_head head;
 	char id[ID_SIZE];
-	uint8_t seed[RULES_SEED_SIZE]; /* what the sandbox's authority is made of: the same after every restart */
-	uint32_t n_rules;              /* bytes behind this */
+	uint8_t seed[RULES_SEED_SIZE]; /* of the sandbox's CA: the same after every restart */
+	uint32_t n_rules;              /* bytes that follow */
 	uint8_t pad[4];
 };
 
 struct fe_done {
 	struct fe_head head;
-	int32_t no;     /* 0; ENOENT: no policy of that sandbox is known */
-	uint32_t n_pem; /* bytes behind this */
+	int32_t no;     /* 0; ENOENT: the policy of that sandbox is unknown */
+	uint32_t n_pem; /* bytes that follow */
 };
 
 #define FE_WHY_SIZE 64
@@ -117,10 +118,10 @@ struct fe_done {
 struct fe_refused {
 	struct fe_head head; /* seq 0 */
 	char id[ID_SIZE];
-	uint32_t ip; /* host byte order; 0: it asked for the name only */
+	uint32_t ip; /* host byte order; 0: only the name was looked up */
 	uint16_t port;
 	uint8_t pad[2];
-	char name[POLICY_NAME_SIZE]; /* as the sandbox says it; "": none */
+	char name[POLICY_NAME_SIZE]; /* as sent by the sandbox; "": none */
 	char why[FE_WHY_SIZE];
 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ipc/webhooks: the messages between the front and atoll-webhooks, which delivers webhooks.
  *
- * A SOCK_SEQPACKET socketpair that the warden made for the two and does not keep. One message per packet: struct
- * hk_job, then the URL and the body; each is answered by one struct hk_done with its seq, in any order. A peer that
- * sends anything else is hung up on. What a delivery is signed with stays in the front: here is only the signature. The
- * warden tells atoll-webhooks of its front with struct hk_front and one fd. */
+ * A SOCK_SEQPACKET socketpair that the warden creates for the two and does not keep. One message per packet:
+ * struct hk_job, then the URL and the body. Each is answered by one struct hk_done with its seq, in any order. A
+ * peer that sends anything else is disconnected. The signing key of a webhook stays in the front; messages
+ * contain only the signature. The warden passes the socket to atoll-webhooks with HK_FRONT and one fd. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,7 +19,7 @@
 #define HK_ID_SIZE 40
 #define HK_SIGNATURE_SIZE 48
 #define HK_TEXT_SIZE 160
-#define HK_JOBS_MAX 32 /* that the front gives at once */
+#define HK_JOBS_MAX 32 /* in progress for the front at once */
 #define HK_TIMEOUT_MAX_MS 300000
 #define HK_RETRY_AFTER_MAX_S 3600
 
@@ -29,17 +29,17 @@ enum hk_type {
 	HK_DONE = 64,
 };
 
-enum hk_outcome {        /* in the store, too: never renumber */
+enum hk_outcome {        /* stored in the database: never renumber */
 	HK_OK = 0,       /* answered with 2xx */
-	HK_STATUS = 1,   /* ... with something else */
-	HK_REDIRECT = 2, /* ... with 3xx, which is not followed */
+	HK_STATUS = 1,   /* answered with another status */
+	HK_REDIRECT = 2, /* answered with 3xx, which is not followed */
 	HK_TIMEOUT = 3,  /* not answered in time */
-	HK_RESOLVE = 4,  /* its name has no address */
+	HK_RESOLVE = 4,  /* the name has no address */
 	HK_CONNECT = 5,
-	HK_TLS = 6,      /* nobody that is trusted */
-	HK_REFUSED = 7,  /* its address is private, which is not allowed here */
-	HK_PROTOCOL = 8, /* what it answers is not HTTP, or too much of it */
-	HK_LOST = 9,     /* atoll-webhooks ended meanwhile */
+	HK_TLS = 6,      /* the certificate is not trusted */
+	HK_REFUSED = 7,  /* the address is private, which is not allowed */
+	HK_PROTOCOL = 8, /* the answer is not HTTP, or too large */
+	HK_LOST = 9,     /* atoll-webhooks exited meanwhile */
 	HK_OUTCOMES,
 };
 
@@ -53,9 +53,9 @@ struct hk_job {
 	struct hk_head head;
 	uint32_t timeout_ms;
 	uint32_t attempt;       /* from 1 */
-	uint32_t n_url, n_body; /* bytes behind this */
+	uint32_t n_url, n_body; /* bytes that follow */
 	char webhook[HK_ID_SIZE], delivery[HK_ID_SIZE];
-	char try[HK_ID_SIZE]; /* of this attempt alone */
+	char try[HK_ID_SIZE]; /* id of this attempt */
 	char signature[HK_SIGNATURE_SIZE];
 };
 
@@ -64,8 +64,8 @@ struct hk_done {
 	uint32_t outcome; /* enum hk_outcome */
 	uint32_t status;  /* of the answer; 0: none */
 	uint32_t took_ms;
-	uint32_t retry_after_s;  /* as it asks; 0: it does not */
-	char text[HK_TEXT_SIZE]; /* what went wrong, printable; NUL-terminated, zeros behind */
+	uint32_t retry_after_s;  /* from the answer; 0: none */
+	char text[HK_TEXT_SIZE]; /* the error, printable; NUL-terminated, zero padded */
 };
 
 #define HK_MAX (sizeof(struct hk_job) + HK_URL_MAX + HK_BODY_MAX)
@@ -76,13 +76,13 @@ struct webhook_url {
 	uint16_t port;
 };
 
-/* http:// or https://, a name or an address, and whatever follows, in printable ASCII. No user, no password, no
- * fragment, no backslash: nothing that two readers of URLs could take for different hosts. -EINVAL, and e tells what is
- * wrong. */
+/* http:// or https://, a name or an address, and an optional rest, in printable ASCII. No user, password,
+ * fragment or backslash: nothing that two URL parsers could resolve to different hosts. -EINVAL, with the reason
+ * in e. */
 struct err;
 int webhook_url_parse(struct str url, struct webhook_url *ret, struct err *e);
 
-/* Is it a job? The two strings point behind it. -EBADMSG. */
+/* Checks a job; the two strings point into the message. -EBADMSG. */
 int hk_job_check(const void *p, size_t n, struct hk_job *ret, struct str *ret_url, struct str *ret_body);
 int hk_done_check(const void *p, size_t n, struct hk_done *ret);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* carrier: a few empty pipes are kept for whoever needs the next one. */
+/* carrier: a few empty pipes are cached for reuse. */
 #include "loop/carrier.h"
 
 #include <errno.h>
@@ -10,21 +10,21 @@
 #include "base/fd.h"
 
 #define SPARES 8
-/* so many pipes of CARRIER_MAX at most: 16 MiB, of 64 that a user may have unless told otherwise, */
+/* number of pipes of CARRIER_MAX: 16 MiB of the 64 MiB that a user may have by default, */
 #define LARGE_MAX 16
-#define PIPE_BYTES (256 * 1024) /* and this for all others */
+#define PIPE_BYTES (256 * 1024) /* the size of all others */
 
 static int spares[SPARES][2];
 static size_t n_spares;
-static size_t n_pipes, max_pipes = SIZE_MAX; /* spare ones included */
-static size_t n_large;                       /* of these */
+static size_t n_pipes, max_pipes = SIZE_MAX; /* including spare ones */
+static size_t n_large;                       /* large ones among them */
 
 void carrier_limit(size_t pipes)
 {
 	max_pipes = pipes;
 }
 
-/* As large as it may be; a smaller one does, too. */
+/* Makes the pipe as large as allowed; a smaller one works, too. */
 static void widen(int fd)
 {
 	if (n_large < LARGE_MAX && fcntl(fd, F_SETPIPE_SZ, CARRIER_MAX) >= CARRIER_MAX)
@@ -56,7 +56,7 @@ static int take_pipe(struct carrier *c)
 
 void carrier_drop(struct carrier *c)
 {
-	/* Only an empty one can be given to another. */
+	/* Only an empty pipe can be reused. */
 	if (c->pipe[0] >= 0 && c->n == 0 && n_spares < SPARES) {
 		spares[n_spares][0] = take_fd(&c->pipe[0]);
 		spares[n_spares++][1] = take_fd(&c->pipe[1]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leaving: the streams of a loop that nobody owns any more and that only say goodbye. Internal to loop/.
+/* leaving: the streams of a loop that have no owner any more and are being closed. Internal to loop/.
  *
- * Each of them still has an fd, and how long it stays is up to its peer; so there is a limit to their number, or
- * clients that never hang up could use up the fds of the process just by coming again and again. */
+ * Each of them still holds an fd, for as long as its peer likes. Their number is limited, or clients that never
+ * close their side could use up the fds of the process by reconnecting again and again. */
 #pragma once
 
 #include <sys/queue.h>
@@ -12,11 +12,11 @@ struct stream;
 
 TAILQ_HEAD(stream_list, stream);
 
-struct leaving {                    /* both: the oldest first */
-	struct stream_list sending; /* something is still queued */
-	struct stream_list waiting; /* all is sent; the peer has not closed yet */
+struct leaving {                    /* both lists: oldest first */
+	struct stream_list sending; /* data is still queued */
+	struct stream_list waiting; /* everything is sent; the peer has not closed yet */
 	size_t n, max;
 };
 
 struct leaving *loop_leaving(struct loop *l);
-void leaving_end(struct leaving *all); /* all of them are closed at once */
+void leaving_end(struct leaving *all); /* closes all of them immediately */

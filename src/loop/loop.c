@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loop: handles of libuv that their owners may drop at any time.
+/* loop: libuv handles that their owners may free at any time.
  *
- * libuv closes a handle in a later phase of the loop, so each object here lives on until its close callback and has
- * fn == NULL meanwhile. Deferred calls run right before and right after polling, and an idle handle keeps the loop
+ * libuv closes a handle in a later phase of the loop, so each object lives until its close callback, with fn ==
+ * NULL meanwhile. Deferred calls run right before and right after polling, and an idle handle keeps the loop
  * from sleeping while any are left. */
 #include "loop/loop.h"
 
@@ -25,7 +25,7 @@ struct loop {
 	uv_prepare_t prepare;
 	uv_check_t check;
 	uv_idle_t idle;
-	struct deferred *calls; /* a ring would do too; this one is simply emptied each round */
+	struct deferred *calls; /* emptied in each round */
 	size_t n_calls, cap_calls;
 	struct leaving leaving;
 	struct shares shares;
@@ -33,7 +33,7 @@ struct loop {
 
 struct watch {
 	uv_poll_t h;
-	int events; /* what libuv was told */
+	int events; /* registered with libuv */
 	watch_fn *fn;
 	void *user;
 };
@@ -55,8 +55,8 @@ static void on_sigpipe(int signo)
 	(void)signo;
 }
 
-/* Writing to a pipe without a reader must give EPIPE and not end the program. A handler, not SIG_IGN:
- * exec() resets it, so the programs that we start have the usual behaviour. */
+/* Writing to a pipe without a reader must return EPIPE and not kill the process. A handler is used instead of
+ * SIG_IGN, because exec() resets it, so that child programs get the default behaviour. */
 static void tame_sigpipe(void)
 {
 	struct sigaction sa;
@@ -67,8 +67,8 @@ static void tame_sigpipe(void)
 	}
 }
 
-/* Runs the calls that are there now; what they defer in turn waits for the next time, so that a call that defers
- * itself again cannot keep the loop from its fds. */
+/* Runs the calls that are pending now. Calls that they defer wait for the next time, so that a call that defers
+ * itself again cannot starve the fds. */
 static void run_deferred(struct loop *l)
 {
 	struct deferred *calls = l->calls;
@@ -81,7 +81,7 @@ static void run_deferred(struct loop *l)
 	for (size_t i = 0; i < n; i++)
 		calls[i].fn(calls[i].p);
 	if (l->n_calls == 0) {
-		free(l->calls); /* the larger one is kept for the next round */
+		free(l->calls); /* the larger array is kept for the next round */
 		l->calls = calls;
 		l->cap_calls = cap;
 	} else {
@@ -94,8 +94,8 @@ static void on_idle(uv_idle_t *h)
 	(void)h;
 }
 
-/* An active idle handle is what keeps libuv from sleeping while there is something to do. Both calls are free if
- * nothing changes. */
+/* An active idle handle keeps libuv from sleeping while there is work to do. Both calls are no-ops if nothing
+ * changes. */
 static void stay_awake(struct loop *l)
 {
 	if (l->n_calls || !TAILQ_EMPTY(&l->shares.active))
@@ -138,7 +138,7 @@ struct loop *loop_new(void)
 	TAILQ_INIT(&l->leaving.waiting);
 	TAILQ_INIT(&l->shares.active);
 	l->leaving.max = LEAVING_MAX;
-	(void)uv_prepare_start(&l->prepare, on_prepare); /* active: the loop runs until it is stopped */
+	(void)uv_prepare_start(&l->prepare, on_prepare); /* keeps the loop running until loop_stop() */
 	(void)uv_check_start(&l->check, on_check);
 	return l;
 }
@@ -202,7 +202,7 @@ void loop_defer(struct loop *l, void (*fn)(void *p), void *p)
 		struct deferred *calls = realloc(l->calls, cap * sizeof *calls);
 
 		if (!calls)
-			abort(); /* a free that never happens, or one too early: neither is safe */
+			abort(); /* the object would never be freed, or too early: neither is safe */
 		l->calls = calls;
 		l->cap_calls = cap;
 	}
@@ -213,7 +213,7 @@ void loop_defer(struct loop *l, void (*fn)(void *p), void *p)
 
 static void on_closed(uv_handle_t *h)
 {
-	free(h); /* the handle is the first member of each object */
+	free(h); /* the handle is the first member of every object */
 }
 
 static void on_poll(uv_poll_t *h, int status, int events);
@@ -231,8 +231,8 @@ static void on_poll(uv_poll_t *h, int status, int events)
 	if (!w->fn)
 		return;
 	if (status < 0) {
-		/* libuv stops a handle with an error condition. Not every such fd is lost (a UDP socket tells of a
-		 * closed port this way), so go on and let the owner's read find out. */
+		/* libuv stops a handle on an error condition. Not every such fd is lost (a UDP socket reports a
+		 * closed port this way), so keep it registered and let the owner's read find out. */
 		seen = WATCH_IN | (w->events & WATCH_OUT);
 		(void)uv_poll_start(h, uv_mask(w->events), on_poll);
 	}
@@ -296,7 +296,8 @@ struct timer *timer_new(struct loop *l, timer_fn *fn, void *user)
 
 void timer_arm(struct timer *t, uint64_t after_ms)
 {
-	/* libuv counts from the start of the round; one that did long work would fire too early. */
+	/* libuv counts from the start of the round; after long work in a callback the timer would fire too
+	 * early. */
 	uv_update_time(t->h.loop);
 	(void)uv_timer_start(&t->h, on_timer, after_ms, 0);
 }

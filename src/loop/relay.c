@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* relay: bytes both ways. */
+/* relay: bytes in both directions. */
 #include "loop/relay.h"
 
 #include "base/fd.h"

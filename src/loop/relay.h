@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* relay: two streams, each the other's reader. Each is read only while the other takes the bytes, and an end in one
- * direction is passed on while the other goes on. */
+/* relay: connects two streams in both directions. Each is read only while the other accepts the bytes. An end of
+ * file in one direction is passed on while the other direction continues. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,22 +12,22 @@ struct stream;
 
 struct relay_ops {
 	void (*on_bytes)(void *user, bool from_first, size_t n); /* may be NULL */
-	void (*on_over)(void *user); /* once, last: both have ended, or one is broken; the relay may be freed */
+	void (*on_over)(void *user); /* once, last: both have ended, or one failed; the relay may be freed */
 };
 
-struct relay { /* part of its owner */
+struct relay { /* embedded in its owner */
 	struct relay_side {
 		struct relay *r;
 		struct stream *s;
 		struct relay_side *other;
-		bool eof; /* it sends no more */
+		bool eof; /* it has sent end of file */
 	} side[2];
 	const struct relay_ops *ops;
 	void *user;
 };
 
-/* Owns the streams from now on. early: bytes that had already come from that side. */
+/* Takes ownership of the streams. early: bytes that were already read from that side. */
 void relay_begin(struct relay *r, struct stream *first, struct str early_first, struct stream *second,
     struct str early_second, const struct relay_ops *ops, void *user);
 
-void relay_break(struct relay *r); /* resets both; on_over does not come */
+void relay_break(struct relay *r); /* resets both; on_over is not called */

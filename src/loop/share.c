@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* share: deficit round robin over tenants, in time. */
+/* share: deficit round robin over tenants, by CPU time. */
 #include "loop/share.h"
 
 #include "base/clock.h"
 #include "loop/loop.h"
 
-#define SLICE_US 1000 /* of one share, before it is the next one's turn */
-#define SERVE_US 4000 /* of all of them, before the loop polls again */
+#define SLICE_US 1000 /* of one share, before the next one's turn */
+#define SERVE_US 4000 /* of all shares, before the loop polls again */
 
 void share_init(struct share *sh, struct loop *l)
 {
@@ -22,7 +22,7 @@ static void deactivate(struct share *sh)
 	sh->active = false;
 }
 
-/* What others have had since then pays a debt, too. Credit is not saved up. */
+/* CPU time that others have used meanwhile also reduces a debt. Credit does not accumulate. */
 static void activate(struct share *sh)
 {
 	int64_t since_us = (int64_t)(clock_cpu_us() - sh->served_us);
@@ -75,7 +75,7 @@ void share_ask(struct share_member *m)
 		activate(m->share);
 }
 
-/* One piece of work. False: there is none left, or the share is gone with it. */
+/* Does one piece of work. False: nothing is left, or the share was freed by it. */
 static bool serve_piece(struct shares *all, struct share *sh, uint64_t *now_us)
 {
 	struct share_member *m = TAILQ_FIRST(&sh->queue);
@@ -91,7 +91,7 @@ static bool serve_piece(struct shares *all, struct share *sh, uint64_t *now_us)
 	return sh->active;
 }
 
-/* One slice of the share at the head of the list, which goes to its end. */
+/* Serves one slice of the first share in the list, and moves it to the end. */
 static void serve_slice(struct shares *all, uint64_t *now_us)
 {
 	struct share *sh = TAILQ_FIRST(&all->active);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* share: nobody takes more of the loop's time than his share, whatever he sends.
+/* share: limits the loop's time that one tenant can take, whatever it sends.
  *
- * What is done for one tenant (a sandbox, with all the connections that lead into it) belongs to one share. Its
- * members do not act when their fds are ready; they ask for their turn. After each poll the shares that have
- * asked are served in turns, each for a slice of time, and all of them together for a few slices; then the loop
- * polls again. So what belongs to no share (requests to the API, new connections, timers, the other daemons)
- * waits for a few slices at most, and one tenant waits for one slice of each other tenant, however many
- * connections that one has.
+ * All work for one tenant (a sandbox, with all connections to it) belongs to one share. The members of a share
+ * do not act when their fds are ready; they queue for a turn. After each poll the active shares are served round
+ * robin, each for a slice of time, and all together for a few slices; then the loop polls again. So work that
+ * belongs to no share (API requests, new connections, timers, the other daemons) waits for a few slices at most,
+ * and one tenant waits for one slice of each other tenant, however many connections that one has.
  *
- * Time of the processor is what is counted, not bytes: it is what a short frame, a long one, TLS and a parser
- * have in common. One piece of work is never interrupted; if it takes longer than a slice its share is in debt,
- * and is passed over until the others have had as much. */
+ * CPU time is counted, not bytes: it is the common measure for short frames, long ones, TLS and parsers. One
+ * piece of work is never interrupted. If it takes longer than a slice, its share is in debt and is skipped until
+ * the others have had as much. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,37 +19,37 @@
 struct loop;
 struct share;
 
-struct share_member {                          /* part of its owner */
-	struct share *share;                   /* NULL: of nobody */
-	void (*serve)(struct share_member *m); /* one piece of work; may ask again, leave, or free its owner later */
+struct share_member {                          /* embedded in its owner */
+	struct share *share;                   /* NULL: no share */
+	void (*serve)(struct share_member *m); /* one piece of work; may queue again, leave, or free its owner later */
 	LIST_ENTRY(share_member) all;
 	TAILQ_ENTRY(share_member) queue;
 	bool waits;
 };
 
-struct share { /* part of its owner */
+struct share { /* embedded in its owner */
 	struct loop *loop;
 	LIST_HEAD(, share_member) members;
-	TAILQ_HEAD(, share_member) queue; /* those who have asked, in that order */
+	TAILQ_HEAD(, share_member) queue; /* members that wait for a turn, in order */
 	TAILQ_ENTRY(share) turn;
-	bool active;        /* it is in the loop's list: somebody waits */
-	int64_t credit_us;  /* below 0: it has had more than its slice */
-	uint64_t served_us; /* what the loop's thread had used of the processor when it was last served */
+	bool active;        /* in the loop's list: a member waits */
+	int64_t credit_us;  /* below 0: it has used more than its slice */
+	uint64_t served_us; /* CPU time of the loop's thread when it was last served */
 };
 
 TAILQ_HEAD(share_list, share);
 
-struct shares { /* of a loop */
+struct shares { /* of one loop */
 	struct share_list active;
-	struct share *serving; /* NULL: none, or it is gone */
+	struct share *serving; /* NULL: none, or it was freed */
 };
 
 void share_init(struct share *sh, struct loop *l);
-void share_done(struct share *sh); /* its members are nobody's from now on */
+void share_done(struct share *sh); /* its members belong to no share from now on */
 
-void share_join(struct share_member *m, struct share *sh); /* leaves the one it was in; NULL: only that */
-void share_ask(struct share_member *m);                    /* only in a share */
+void share_join(struct share_member *m, struct share *sh); /* leaves the previous share; NULL: only that */
+void share_ask(struct share_member *m);                    /* queues for a turn; only in a share */
 
-/* For the loop: serves those who wait, for a while. */
+/* Called by the loop: serves the active shares for a while. */
 void shares_serve(struct shares *all);
 struct shares *loop_shares(struct loop *l);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stream: reads by push, writes through a queue.
+/* stream: pushes received data to its owner, writes through a queue.
  *
- * The fd stays registered for reading even while nobody reads, until it really becomes readable: a
- * server that switches reading off and on again for each request would else pay two system calls for
- * each. A stream that is closed is freed after the round, because its callers may be on the stack. */
+ * The fd stays registered for reading even while reading is off, until it becomes readable: otherwise a server
+ * that turns reading off and on again for each request would pay two system calls for each. A closed stream is
+ * freed after the round, because its callers may be on the stack. */
 #include "loop/stream.h"
 
 #include <errno.h>
@@ -20,45 +20,45 @@
 #include "loop/loop.h"
 #include "loop/share.h"
 
-#define READ_SIZE (256 * 1024)       /* bytes taken per readiness event */
+#define READ_SIZE (256 * 1024)       /* bytes read per readiness event */
 #define QUEUE_MAX (64 * 1024 * 1024) /* a writer that ignores stream_queued() fails here */
-#define QUEUE_KEEP (16 * 1024)       /* memory that an empty queue may hold on to */
-#define FLUSH_MS 30000               /* stream_close_flushed(): longest pause of the peer, */
+#define QUEUE_KEEP (16 * 1024)       /* memory that an empty queue may keep */
+#define FLUSH_MS 30000               /* stream_close_flushed(): longest time without progress, */
 #define FLUSH_TOTAL_MS 600000        /* longest time until the queue is empty, */
-#define LINGER_MS 2000               /* and until the peer closes too */
+#define LINGER_MS 2000               /* and longest wait for the peer to close, too */
 #define PIECES_MAX 8
-#define WIRE_KEEP (512 * 1024) /* memory that the place for filtered bytes may hold on to */
+#define WIRE_KEEP (512 * 1024) /* memory that the buffer for filtered bytes may keep */
 
 struct stream {
 	struct loop *loop;
 	struct watch *watch;
-	struct timer *linger; /* only while closing flushed, */
+	struct timer *linger; /* only after stream_close_flushed(), */
 	TAILQ_ENTRY(stream) leaving;
-	struct stream_list *left_by; /* which list that is in */
+	struct stream_list *left_by; /* the list of the loop that it is in */
 	struct share_member member;
-	int ready;                    /* events that wait for the turn of its share */
+	int ready;                    /* events that wait for a turn of its share */
 	const struct stream_ops *ops; /* NULL: closed, no callbacks */
 	void *user;
-	struct stream_filter *filter; /* NULL: the owner's bytes are those on the wire */
+	struct stream_filter *filter; /* NULL: none */
 	int fd;
 	int events;          /* registered with the watch */
-	struct carrier held; /* queue: first what another stream has moved here, */
-	struct buf out;      /* then this; its first `off` bytes are already sent */
+	struct carrier held; /* queue: first the bytes that another stream has moved here, */
+	struct buf out;      /* then these; the first `off` bytes are already sent */
 	size_t off;
-	struct stream *to, *from; /* whither the next `moves` bytes go; whence they come */
+	struct stream *to, *from; /* target of the next `moves` bytes; source */
 	uint64_t moves;
-	size_t read_max;         /* 0: all of the scratch */
-	uint64_t flush_until_ms; /* closing flushed: give up then */
-	int error;               /* to be reported; nothing can be written any more */
+	size_t read_max;         /* 0: the whole scratch buffer */
+	uint64_t flush_until_ms; /* closing: gives up at that time */
+	int error;               /* to be reported; writing is not possible any more */
 	bool reading, eof, dead, finishing, finished, above;
-	bool end_held; /* the filter's end, not told yet */
-	bool stalled;  /* not read until `to` has sent all that is queued there */
+	bool end_held; /* the filter has seen the end, not reported yet */
+	bool stalled;  /* not read until `to` has sent its queue */
 };
 
-/* One for all: data is borrowed for the call, and reads only happen from the loop, never nested. */
+/* Shared by all streams: data is valid only during the call, and reads happen only from the loop, never nested. */
 static char scratch[READ_SIZE];
 
-/* Where filters put what is to be sent, if it can be sent at once. */
+/* Buffer for the output of filters that can be sent at once. */
 static struct buf wire = { .max = QUEUE_MAX };
 
 static void on_ready(void *user, int events);
@@ -78,7 +78,7 @@ static void stream_gone(void *p)
 	free(s);
 }
 
-/* Into another list of those who leave, or out of them. */
+/* Moves the stream to another list of closing streams, or out of them (NULL). */
 static void leave_by(struct stream *s, struct stream_list *list)
 {
 	struct leaving *all = loop_leaving(s->loop);
@@ -102,7 +102,7 @@ static void set_events(struct stream *s, int events)
 	}
 }
 
-/* What was not read because `to` was busy is read now. */
+/* Resumes reading that was paused because `to` had data queued. */
 static void go_on(struct stream *s)
 {
 	s->stalled = false;
@@ -110,7 +110,7 @@ static void go_on(struct stream *s)
 		set_events(s, s->events | WATCH_IN);
 }
 
-/* Bytes do not go from one straight to the other any more. NULL is fine. */
+/* Ends the splice between two streams. NULL is allowed. */
 static void part(struct stream *s)
 {
 	if (!s || !s->to)
@@ -174,7 +174,7 @@ void stream_rebind(struct stream *s, const struct stream_ops *ops, void *user)
 	part(s->from);
 }
 
-/* The first error ends the stream. It is told at once; callers are top-level callbacks only. */
+/* The first error ends the stream. It is reported immediately; callers are top-level callbacks only. */
 static void report(struct stream *s)
 {
 	s->dead = true;
@@ -192,8 +192,8 @@ static void report_later(void *p)
 		report(s);
 }
 
-/* A peer that answers early and hangs up makes our writes fail while its answer can still be read. So
- * with reading on, the error is told at the end of what the peer has sent. */
+/* A peer that answers early and closes makes writes fail while its answer can still be read. So if reading is
+ * on, the error is reported after the data that the peer has sent. */
 static void write_failed(struct stream *s, int no)
 {
 	if (s->error)
@@ -240,12 +240,12 @@ static void half_close(struct stream *s)
 	s->finished = true;
 	if (shutdown(s->fd, SHUT_WR) == 0 || errno != ENOTSOCK)
 		return;
-	watch_free(take_ptr(&s->watch)); /* a pipe has no other half */
+	watch_free(take_ptr(&s->watch)); /* a pipe has only one direction */
 	fd_close(take_fd(&s->fd));
 	s->eof = true;
 }
 
-/* Puts what the kernel did not take into the queue. skip: bytes of v that it did. */
+/* Queues what the kernel did not accept. skip: bytes of v that it did. */
 static void enqueue(struct stream *s, const struct str *v, size_t n, size_t skip)
 {
 	if (s->off && s->off >= s->out.n / 2) {
@@ -296,7 +296,7 @@ static void write_raw(struct stream *s, const struct str *v, size_t n)
 		enqueue(s, v, n, (size_t)sent);
 }
 
-/* Sends what a filter has put into `wire`. */
+/* Sends the filter's output from `wire`. */
 static void write_wire(struct stream *s)
 {
 	if (wire.bad)
@@ -385,7 +385,7 @@ void stream_finish(struct stream *s)
 		half_close(s);
 }
 
-/* Some of the queue; false: there is no room now, or it broke. */
+/* Sends part of the queue; false: no room now, or an error. */
 static bool flush_some(struct stream *s)
 {
 	if (s->held.n > 0) {
@@ -424,7 +424,7 @@ static void flush(struct stream *s)
 		if (s->ops && s->ops->on_drain)
 			s->ops->on_drain(s->user);
 	}
-	/* Only now: who was just told to go on has usually filled the queue again. */
+	/* Checked again, because on_drain has usually filled the queue again. */
 	if (stream_queued(s) == 0) {
 		set_events(s, s->events & ~WATCH_OUT);
 		if (s->out.cap > QUEUE_KEEP)
@@ -434,7 +434,7 @@ static void flush(struct stream *s)
 	}
 }
 
-/* Nothing is queued, so somebody waits for room with bytes that are not: see stream_sendfile(). */
+/* The queue is empty, but the owner may wait for room to send bytes that are not queued: see stream_sendfile(). */
 static void has_room(struct stream *s)
 {
 	bool told = s->above;
@@ -456,7 +456,7 @@ static void on_end(struct stream *s)
 		s->ops->on_eof(s->user);
 }
 
-/* The filter has seen the end of the peer's side; it is told like one on the wire, to an owner that reads. */
+/* The filter has seen the end of the peer's side. It is reported like one on the wire, to an owner that reads. */
 static void end_later(void *p)
 {
 	struct stream *s = p;
@@ -489,7 +489,7 @@ static void on_filtered(struct stream *s, struct str in)
 	}
 }
 
-/* Moves bytes on to where they were told to go. False: they have to be read. */
+/* Moves bytes to the target of the splice. False: they have to be read. */
 static bool move_on(struct stream *s)
 {
 	struct stream *to = s->to;
@@ -502,7 +502,7 @@ static bool move_on(struct stream *s)
 	ssize_t n = carrier_load(&to->held, s->fd, s->moves < CARRIER_MAX ? (size_t)s->moves : CARRIER_MAX);
 	if (n == -EAGAIN)
 		return true;
-	if (n <= 0) { /* also an end and an error: reading will tell */
+	if (n <= 0) { /* also at end of file and on errors: reading will report them */
 		part(s);
 		return false;
 	}
@@ -533,7 +533,7 @@ static void on_readable(struct stream *s)
 	} else if (n > 0) {
 		s->ops->on_data(s->user, (struct str) { scratch, (size_t)n });
 	} else if (n == 0 || errno == EIO) {
-		on_end(s); /* EIO: how the last program on a terminal says goodbye to its master */
+		on_end(s); /* EIO: the last program on a terminal has closed it; seen at the master */
 	} else if (errno != EAGAIN && errno != EINTR) {
 		if (!s->error)
 			s->error = errno;
@@ -558,8 +558,8 @@ static void on_turn(struct share_member *m)
 	act(s, s->ready);
 }
 
-/* The fd stays registered while its share is waited for: it is told of once more in each round, which is cheaper than
- * to change the registration twice. */
+/* The fd stays registered while the stream waits for its turn. It is reported again in each round, which is
+ * cheaper than changing the registration twice. */
 static void on_ready(void *user, int events)
 {
 	struct stream *s = user;
@@ -598,9 +598,9 @@ int stream_take_fd(struct stream *s)
 	return take_fd(&s->fd);
 }
 
-/* The rest is for stream_close_flushed(): the stream belongs to nobody now. It sends its queue, half-closes,
- * and reads until the peer closes too: closing with unread input would reset the connection, and the
- * reset could overtake the answer that tells the peer why. */
+/* The rest is for stream_close_flushed(): the stream has no owner any more. It sends its queue, half-closes, and
+ * reads until the peer closes, too: closing with unread input would reset the connection, and the reset could
+ * overtake the answer that tells the peer why. */
 
 static void linger_error(void *user, int no)
 {

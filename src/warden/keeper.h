@@ -23,4 +23,4 @@ void keeper_begin(struct unit *sb, const struct msg_keep *m);
 bool keeper_puts_off(struct unit *sb, uint32_t seq);
 
 bool keeper_writes(const struct warden *w, const char *name); /* a keeper is writing under that name */
-void keeper_free(struct keeper *k); /* NULL is allowed; a pending request is answered with "cancelled" */
+void keeper_free(struct keeper *k); /* NULL is allowed; pending requests are answered with an error */
