@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/api: one call of the control API. */
+/* client/api: calls of the control API. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +51,7 @@ int api_no_sandbox(struct atoll_error *e, const char *id)
 {
 	if (e->status != 404)
 		return -e->no;
-	/* What became of it, which the server tells whose it was. */
+	/* How the sandbox ended; the server tells this only to its owner. */
 	const char *end = strstr(e->text, ENDED);
 	autofree char *fate = end ? strdup(end) : NULL;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/audit: records of the audit trail, page by page. */
+/* client/audit: reads records of the audit trail, page by page. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static void put_query(struct buf *b, const struct atoll_audit_query *q)
 	put_param(b, "to", q->to);
 }
 
-/* How many lines there were; *after is the number of the last. */
+/* Passes the records of a page to fn. Returns their number; *after becomes the number of the last. */
 static int take_page(struct str page, atoll_audit_fn *fn, void *user, uint64_t *after, bool *more,
     struct atoll_error *e)
 {
@@ -93,17 +93,17 @@ static int first_ones(struct atoll *a, struct atoll_audit_query *q, atoll_audit_
 
 		if (get_page(a, q, &page, &next, e) < 0)
 			return -e->no;
-		more = next != 0; /* it has not looked any further, */
+		more = next != 0; /* the server stopped its search here */
 		n = take_page(buf_view(&page), fn, user, &q->after, &more, e);
 		if (more && next > q->after)
 			q->after = next;
 		else if (more && n <= 0)
-			break; /* ... and must not turn us in a circle */
+			break; /* no progress: avoid an endless loop */
 	} while (n == PAGE || (n >= 0 && more));
 	return n < 0 ? n : 0;
 }
 
-/* The pages come newest first. */
+/* Pages arrive newest first. */
 struct pages {
 	struct buf *v;
 	size_t n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/build: one build of a template. */
+/* client/build: builds a template. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 struct atoll_build {
 	struct atoll *a;
 	char *id, *template_id;
-	char *url;     /* where the archive that was asked about last is to be sent */
-	uint64_t seen; /* log entries */
+	char *url;     /* upload URL of the archive last checked */
+	uint64_t seen; /* log entries seen */
 };
 
 void atoll_build_free(struct atoll_build *b)
@@ -162,7 +162,7 @@ int atoll_build_poll(struct atoll_build *b, atoll_build_sink *sink, void *user, 
 		}
 		b->seen += n;
 		if (n > 0)
-			continue; /* the last ones may come with the next page */
+			continue; /* the next page may contain the last ones */
 		const char *status = json_text(root, "status");
 
 		if (strcmp(status, "ready") == 0)

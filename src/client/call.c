@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/call: one blocking HTTP request through libcurl. */
+/* client/call: one blocking HTTP request with libcurl. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -116,7 +116,7 @@ static int on_progress(void *user, curl_off_t dt, curl_off_t dn, curl_off_t ut, 
 	return a->stop && a->stop(a->stop_user) ? 1 : 0;
 }
 
-/* The whole host counts: 127.0.0.1.example.org and 127.0.0.1@example.org are elsewhere. */
+/* The whole host is compared: 127.0.0.1.example.org and 127.0.0.1@example.org are not loopback. */
 bool client_is_loopback(const char *url)
 {
 	struct str s = str_of(url);
@@ -135,7 +135,7 @@ bool client_is_loopback(const char *url)
 	return str_starts(host, "127.") || str_is(host, "0.0.0.0") || str_is(host, "localhost");
 }
 
-/* Of the call that this thread makes through client_via(): the connection that it got, and that it has left. */
+/* With client_via(): the socket opened for the current call of this thread, and the one libcurl closed. */
 static _Thread_local struct {
 	int opened, left;
 } via = { -1, -1 };
@@ -150,9 +150,9 @@ static curl_socket_t on_open(void *user, curlsocktype purpose, struct curl_socka
 	return fd < 0 ? CURL_SOCKET_BAD : fd;
 }
 
-/* libcurl keeps no connection whose peer has no address, as those that come from client_via(). So it is told to close
- * each, and whoever gave it gets it back. It may close one later than at the end of its call: that one is not known to
- * be clean. */
+/* libcurl cannot reuse a connection whose peer has no address, such as one from client_via(). It is set to close each
+ * connection, and this callback hands the socket back to its owner. libcurl may close a socket after its call has
+ * ended; such a socket is not known to be clean. */
 static int on_close(void *user, curl_socket_t fd)
 {
 	struct atoll *a = user;
@@ -174,7 +174,7 @@ void client_setup_handle(struct atoll *a, CURL *h, const char *url)
 {
 	curl_easy_setopt(h, CURLOPT_URL, url);
 	curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
-	/* a call that has ended does not wait for the thread that resolves its name */
+	/* Do not wait for the resolver thread when a call has ended. */
 	curl_easy_setopt(h, CURLOPT_QUICK_EXIT, 1L);
 	curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
 	curl_easy_setopt(h, CURLOPT_TCP_KEEPALIVE, 1L);
@@ -182,7 +182,7 @@ void client_setup_handle(struct atoll *a, CURL *h, const char *url)
 	curl_easy_setopt(h, CURLOPT_NOPROGRESS, 0L);
 	curl_easy_setopt(h, CURLOPT_XFERINFOFUNCTION, on_progress);
 	curl_easy_setopt(h, CURLOPT_XFERINFODATA, a);
-	/* One version that all speak, and in which a caller who leaves is seen to leave. */
+	/* HTTP/1.1 is supported by all servers, and closing its connection tells the server that the caller is gone. */
 	curl_easy_setopt(h, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	curl_easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https");
 	if (a->mock)
@@ -215,7 +215,7 @@ static void set_method(CURL *h, struct call *c)
 	curl_easy_setopt(h, CURLOPT_CUSTOMREQUEST, c->method);
 }
 
-/* Only the control API is asked with the key. */
+/* Only calls of the control API use the key, so only their 401 is about it. */
 static int refused(const struct call *c, struct atoll_error *e)
 {
 	int rc = client_refused(e, c->status, buf_view(&c->answer));
@@ -228,7 +228,7 @@ static int refused(const struct call *c, struct atoll_error *e)
 	    c->log.a->has_found_key ? " found on this machine, because E2B_API_KEY is not set" : "", why);
 }
 
-/* What came of it. */
+/* Converts the outcome of the transfer to an error, or returns 0. */
 static int judge(struct call *c, CURLcode rc, struct atoll_error *e)
 {
 	if (c->source_no < 0)
@@ -237,7 +237,8 @@ static int judge(struct call *c, CURLcode rc, struct atoll_error *e)
 		return client_fail(e, ECANCELED, 0, "interrupted");
 	if (c->answer.bad)
 		return client_fail(e, EFBIG, 0, "the response of %s is too large", c->base);
-	/* A server may refuse an upload and close before it has read all of it: its reason counts, not the break. */
+	/* A server may refuse an upload and close the connection before it has read all of it. Report its reason, not
+	 * the send error. */
 	if (rc != CURLE_OK && !(c->status >= 400 && rc == CURLE_SEND_ERROR))
 		return client_curl_failed(e, rc, c->base);
 	if (c->status < 200 || c->status > 299)
@@ -282,8 +283,8 @@ void call_let_go(struct atoll *a, bool clean)
 	via.opened = via.left = -1;
 }
 
-/* libcurl stops sending when a refusal comes early. What of the body is missing would be taken from the next call on
- * that connection. */
+/* libcurl stops sending if the server refuses early. On that connection, the server would read the next call as the
+ * rest of the body. */
 static bool is_all_sent(const struct call *c, long status)
 {
 	int64_t length = c->source ? c->length : (int64_t)c->body.n;
@@ -292,7 +293,7 @@ static bool is_all_sent(const struct call *c, long status)
 	if ((!c->source && !c->body.p) || (status >= 200 && status < 300))
 		return true;
 	curl_easy_getinfo(c->h, CURLINFO_SIZE_UPLOAD_T, &sent);
-	/* a source without a length is sent in chunks: its end is not known */
+	/* a source without a length is sent in chunks, so its size is not known */
 	return (!c->source || length) && sent == length;
 }
 
@@ -330,7 +331,7 @@ int multi_wait(CURLM *m, struct pollfd *fds, size_t n_fds, int timeout_ms)
 		extra[i] = (struct curl_waitfd) { .fd = fds[i].fd, .events = CURL_WAIT_POLLIN };
 	if (curl_multi_poll(m, extra, (unsigned)n_fds, timeout_ms < 0 ? WAIT_MAX_MS : timeout_ms, NULL) != CURLM_OK)
 		return -EIO;
-	/* curl does not report a hang-up, which is how a pipe tells its end. */
+	/* curl does not report POLLHUP, which is how a pipe signals its end. */
 	for (size_t i = 0; i < n_fds; i++)
 		fds[i].revents = 0;
 	if (n_fds > 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/capacity: what the server's machine carries, and could. */
+/* client/capacity: current load and capacity of the server's machine. */
 #include <errno.h>
 #include <stdlib.h>
 

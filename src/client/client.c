@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client: errors, handles of libcurl, structs of callers. */
+/* client: errors, libcurl handles, and structs passed by callers. */
 #include "client/client.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #include "base/fd.h"
 
-#define REASON_MAX 300 /* bytes of a refusal that is not JSON */
+#define REASON_MAX 300 /* longest error text that is not JSON */
 
 const char *atoll_version(void)
 {
@@ -26,7 +26,7 @@ int client_fail(struct atoll_error *e, int no, int status, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(e->text, sizeof(e->text), fmt, ap);
 	va_end(ap);
-	/* Part of the text may come from a server: it must stay one line, and must not steer a terminal. */
+	/* Part of the text may come from a server. It must stay on one line and must not control a terminal. */
 	for (char *p = e->text; *p; p++) {
 		if ((unsigned char)*p < 0x20 || *p == 0x7f)
 			*p = *p == '\n' ? ' ' : '?';
@@ -94,7 +94,7 @@ static int errno_of_status(int status)
 	case 429:
 		return EAGAIN;
 	case 502:
-		return ESRCH; /* the sandbox is gone, or the port in it is closed */
+		return ESRCH; /* the sandbox has ended, or its port is closed */
 	case 503:
 		return EBUSY;
 	case 504:
@@ -117,7 +117,7 @@ int client_refused(struct atoll_error *e, int status, struct str body)
 	else if (text)
 		client_fail(e, no, status, "%s (%d)", text, status);
 	else if (!j && body.n > 0 && body.n < REASON_MAX && body.p[0] != '<')
-		client_fail(e, no, status, "%.*s (%d)", STR_ARG(body), status); /* the code service's are plain text */
+		client_fail(e, no, status, "%.*s (%d)", STR_ARG(body), status); /* the code service sends plain text */
 	else
 		client_fail(e, no, status, "the server returned status %d", status);
 	json_decref(j);
@@ -156,7 +156,7 @@ int client_curl_failed(struct atoll_error *e, CURLcode rc, const char *url)
 	}
 }
 
-/* libcurl counts these itself, but does so under a lock of its own in some builds only. */
+/* libcurl counts these calls itself, but only some builds do so under a lock. */
 static pthread_mutex_t global_lock = PTHREAD_MUTEX_INITIALIZER;
 
 int global_begin(void)
@@ -180,7 +180,7 @@ CURL *handle_take(struct atoll *a)
 
 	(void)pthread_mutex_lock(&a->lock);
 	if (a->n_idle > 0)
-		h = a->idle[--a->n_idle]; /* the last one in: its connection is the least likely to be stale */
+		h = a->idle[--a->n_idle]; /* most recently used: its connection is the least likely to be stale */
 	(void)pthread_mutex_unlock(&a->lock);
 	if (h)
 		curl_easy_reset(h);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/code: code that runs in a sandbox: to its end in one call, or moved on by calls of the caller's. */
+/* client/code: runs code in a sandbox, in one blocking call or step by step with polling. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +14,12 @@
 struct atoll_run {
 	struct atoll_sandbox *sb;
 	struct call c;
-	char *text; /* of the request; curl reads it */
+	char *text; /* request body; curl reads it */
 	struct execution *x;
-	int fed;      /* what execution_feed() said last */
-	CURLM *multi; /* NULL: a call that waits */
+	int fed;      /* last result of execution_feed() */
+	CURLM *multi; /* NULL for a blocking call */
 	bool ended;
-	int result; /* of the end, and why in error */
+	int result; /* of the run; on failure, see error */
 	struct atoll_error error;
 };
 
@@ -138,7 +138,7 @@ static int explain(const struct atoll_run *r, const struct atoll_error *why, str
 	return -e->no;
 }
 
-/* The call is over, as rc and why say. */
+/* Finishes the run with the result in rc and why. */
 static int run_end(struct atoll_run *r, int rc, const struct atoll_error *why, struct atoll_error *e)
 {
 	r->c.log.counted = "resultsCount";
@@ -199,7 +199,7 @@ int atoll_run_start(struct atoll_sandbox *sb, const struct atoll_code *code, con
 	return 0;
 }
 
-/* Lets curl do what it can do now; keeps the result when there is one. */
+/* Advances the transfer without blocking, and stores the result when it is complete. */
 static void drive(struct atoll_run *r)
 {
 	struct atoll_error why = { 0 };
@@ -248,7 +248,7 @@ void atoll_run_free(struct atoll_run *r)
 		return;
 	bool runs = r->c.h != NULL;
 
-	if (runs) { /* the server sees us leave */
+	if (runs) { /* the server notices the disconnect */
 		r->c.log.failed = ECANCELED;
 		curl_multi_remove_handle(r->multi, r->c.h);
 		handle_give(r->sb->a, take_ptr(&r->c.h));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/command: a command run to its end, and the processes that there are. */
+/* client/command: runs a command until it exits, and lists processes. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "client/event.h"
 #include "http/json.h"
 
-#define KEPT_MAX (16u * 1024 * 1024) /* of each stream */
+#define KEPT_MAX (16u * 1024 * 1024) /* per stream */
 #define TIMEOUT_MS 60000u
 
 bool command_is_tty(const struct atoll_command *cmd)
@@ -71,11 +71,11 @@ json_t *command_message(const struct atoll_command *cmd, struct atoll_error *e)
 /* --- to its end --- */
 
 struct run {
-	struct atoll_output pub; /* first: the public pointer is ours */
+	struct atoll_output pub; /* must be first: the public pointer is converted to this */
 	atoll_sink *sink;
 	void *user;
 	struct buf out, err;
-	size_t keep; /* bytes of each stream; 0: none */
+	size_t keep; /* bytes per stream; 0: none */
 };
 
 static void keep_output(struct run *r, struct buf *to, const struct buf *data)
@@ -190,7 +190,7 @@ static void fill(struct kept *k, void *item, json_t *o)
 	};
 }
 
-/* The words of all of them in one array. */
+/* Stores the argument vectors of all processes in one array. */
 static int fill_words(struct kept *k)
 {
 	size_t words = 0, at = 0;
@@ -212,7 +212,7 @@ static int fill_words(struct kept *k)
 
 			all[at++] = word ? word : "";
 		}
-		at++; /* its NULL */
+		at++; /* terminating NULL */
 	}
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/command: the message that starts a command. */
+/* client/command: builds the message that starts a command. */
 #pragma once
 
 #include <jansson.h>
@@ -7,5 +7,5 @@
 #include "client/atoll.h"
 
 bool command_is_tty(const struct atoll_command *cmd);
-json_t *command_size(unsigned cols, unsigned rows);                              /* of a terminal */
-json_t *command_message(const struct atoll_command *cmd, struct atoll_error *e); /* NULL: bad, and e says why */
+json_t *command_size(unsigned cols, unsigned rows);                              /* size of a terminal */
+json_t *command_message(const struct atoll_command *cmd, struct atoll_error *e); /* NULL on error, with e set */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/config: where a server is and the key to it: what was given, else the environment, else a server on this
- * machine. */
+/* client/config: finds the server's address and key: from the caller, else from the environment, else of a local
+ * server. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,7 +14,8 @@
 #define STATE_DIR "/var/lib/atoll"
 #define HOSTED_DOMAIN "e2b.app"
 
-/* An owned copy without slashes at the end; NULL unless it looks like a URL of ours or when memory is out. */
+/* Returns a copy without trailing slashes, or NULL if it is not a supported URL or memory runs out. The caller frees
+ * it. */
 static char *base_url(const char *url)
 {
 	struct str s = str_of(url);
@@ -30,7 +31,7 @@ static char *base_url(const char *url)
 	return str_dup(s);
 }
 
-/* A line break in it would add header lines of somebody else's choice. */
+/* Refuses keys that contain a line break, which could inject headers. */
 static bool key_ok(const char *key)
 {
 	for (const char *p = key; *p; p++) {
@@ -46,7 +47,7 @@ static bool domain_ok(const char *z)
 	    strspn(z, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:") == strlen(z);
 }
 
-/* The value that counts: what was given, else a variable that is set and not empty. */
+/* Returns the value given, else that of the variable if it is set and not empty. */
 static const char *pick(const struct atoll_config *cfg, const char *given, const char *variable)
 {
 	const char *z = cfg->no_env ? NULL : getenv(variable);
@@ -54,7 +55,8 @@ static const char *pick(const struct atoll_config *cfg, const char *given, const
 	return given ? given : z && *z ? z : NULL;
 }
 
-/* One line of a small file of a server on this machine; malloc. NULL: there is none, or it is not for us. */
+/* Reads a one-line file in the state directory of a local server. The caller frees it. Returns NULL if it does not
+ * exist or is not readable. */
 static char *state_line(const struct atoll_config *cfg, const char *name)
 {
 	autofree char *path = str_fmt("%s/%s", cfg->state_dir ? cfg->state_dir : STATE_DIR, name);
@@ -71,7 +73,7 @@ static char *state_line(const struct atoll_config *cfg, const char *name)
 	return ret;
 }
 
-struct found { /* borrowed, but for local_* */
+struct found { /* borrowed, except local_* */
 	const char *api_url, *sandbox_url, *api_key, *access_token, *domain;
 	char *local_url, *local_key;
 	char api[512];
@@ -83,12 +85,12 @@ static int set_url(char **to, const char *url, struct atoll_error *e)
 	return *to ? 0 : client_fail(e, EINVAL, 0, "'%s' is not an http or https URL", url);
 }
 
-/* Without a key: that of a server here, which root can read. */
+/* Without a key, uses that of a local server, which only root can read. */
 static int find_local(const struct atoll_config *cfg, struct found *f, struct atoll_error *e)
 {
 	f->local_key = state_line(cfg, "key");
 	f->local_url = f->local_key && !f->api_url && !f->domain ? state_line(cfg, "url") : NULL;
-	/* A key of this machine's server is of no use to others, and not theirs to see. */
+	/* The key of a local server must not be sent to another server. */
 	if (f->local_key && (f->local_url || (f->api_url && client_is_loopback(f->api_url)))) {
 		f->api_key = f->local_key;
 		f->api_url = f->local_url ? f->local_url : f->api_url;
@@ -107,7 +109,7 @@ static int find(const struct atoll_config *cfg, struct found *f, struct atoll_er
 	f->access_token = pick(cfg, cfg->access_token, "E2B_ACCESS_TOKEN");
 	f->domain = pick(cfg, cfg->domain, "E2B_DOMAIN");
 	f->api_url = pick(cfg, cfg->api_url, "E2B_API_URL");
-	/* A variable that belongs to another server must not get the calls of the one that was asked for. */
+	/* If the API URL was given, ignore a variable that may belong to another server. */
 	f->sandbox_url = cfg->api_url ? cfg->sandbox_url : pick(cfg, cfg->sandbox_url, "E2B_SANDBOX_URL");
 	if (cfg->api_url && !cfg->domain)
 		f->domain = NULL;
@@ -172,7 +174,7 @@ static bool wants_mock(const struct atoll_config *cfg)
 	return cfg->mock || (z && strcmp(z, "1") == 0);
 }
 
-/* Chosen by a variable that may have been left behind: whoever runs the program is told. */
+/* The variable ATOLL_MOCK may be set by mistake, so a warning is printed. */
 static int use_mock(struct atoll *a, const struct atoll_config *cfg, struct found *f, struct atoll_error *e)
 {
 	if (!cfg->mock)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/contexts: what code runs in: variables and imports that stay. */
+/* client/contexts: code contexts, which keep variables and imports. */
 #include <errno.h>
 #include <stdlib.h>
 

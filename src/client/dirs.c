@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/dirs: directories of a sandbox: what is in them, and changes to that. */
+/* client/dirs: lists and changes directories of a sandbox. */
 #include <errno.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ int atoll_file_remove(struct atoll_sandbox *sb, const char *path, const char *as
 	NEED(e, sb && path);
 	autojson json_t *body = json_pack("{s:s}", "path", path);
 
-	if (!*path) /* it would stand for the home */
+	if (!*path) /* it would mean the home directory */
 		return client_fail(e, EINVAL, 0, "the path is empty");
 	return rpc_call(sb, as_user, FILESYSTEM "Remove", body, NULL, e);
 }
@@ -86,7 +86,7 @@ int atoll_dir_list(struct atoll_sandbox *sb, const char *path, const char *as_us
 
 	if (rpc_call(sb, as_user, FILESYSTEM "ListDir", body, &answer, e) < 0)
 		return -e->no;
-	json_t *entries = json_object_get(answer, "entries"); /* an empty list may be left out */
+	json_t *entries = json_object_get(answer, "entries"); /* an empty list may be omitted */
 	if (kept_new(json_is_array(entries) ? json_incref(entries) : json_array(), sizeof(struct atoll_entry), fill,
 		NULL, &k, e) < 0)
 		return -e->no;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/event: what the stream of a process says, one envelope at a time. */
+/* client/event: parses the event stream of a process, one envelope at a time. */
 #include "client/event.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ static void copy_text(char *dst, size_t size, const json_t *j, const char *other
 	(void)snprintf(dst, size, "%s", z ? z : otherwise);
 }
 
-/* 64-bit numbers come as strings from some servers, and zero may be left out. */
+/* Some servers send 64-bit numbers as strings, and zero may be omitted. */
 static int number(const json_t *j, int64_t *ret)
 {
 	*ret = 0;
@@ -130,7 +130,7 @@ int event_parse(const struct envelope *env, struct event *ret, struct buf *data)
 
 	*ret = (struct event) { .kind = EVENT_OTHER };
 	buf_clear(data);
-	if (env->flags & ENVELOPE_COMPRESSED) /* we never said that we understand it */
+	if (env->flags & ENVELOPE_COMPRESSED) /* we did not offer compression */
 		return -EBADMSG;
 	root = json_loadb(env->body.n > 0 ? env->body.p : "", env->body.n, 0, NULL);
 	if (!json_is_object(root))

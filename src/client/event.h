@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/event: what the stream of a process or of a watched directory says, one envelope at a time. No I/O. */
+/* client/event: parses the event stream of a process or a watched directory, one envelope at a time. No I/O. */
 #pragma once
 
 #include <stdint.h>
@@ -9,14 +9,14 @@
 #include "http/connect.h"
 
 enum event_kind {
-	EVENT_OTHER,    /* keepalive, or something newer than this code */
-	EVENT_START,    /* pid */
-	EVENT_DATA,     /* stream, and the bytes in the buf */
-	EVENT_END,      /* exit */
-	EVENT_WATCHING, /* from here on changes of files are told */
-	EVENT_CHANGE,   /* change, and the name in the buf */
-	EVENT_CLOSE,    /* end of the stream, all well */
-	EVENT_ERROR,    /* end of the stream: code, message */
+	EVENT_OTHER,    /* keepalive, or unknown to this version */
+	EVENT_START,    /* sets pid */
+	EVENT_DATA,     /* sets stream; bytes in the buf */
+	EVENT_END,      /* sets exit */
+	EVENT_WATCHING, /* changes are reported from now on */
+	EVENT_CHANGE,   /* sets change; name in the buf */
+	EVENT_CLOSE,    /* end of the stream, success */
+	EVENT_ERROR,    /* end of the stream, with code and message */
 };
 
 struct event {
@@ -29,8 +29,8 @@ struct event {
 	char message[400];
 };
 
-/* 0 or -EBADMSG. data is cleared, and filled by EVENT_DATA and EVENT_CHANGE. */
+/* Returns 0 or -EBADMSG. data is cleared; EVENT_DATA and EVENT_CHANGE fill it. */
 int event_parse(const struct envelope *env, struct event *ret, struct buf *data);
 
-enum atoll_change event_change(const char *type); /* "EVENT_TYPE_CREATE"; 0: unknown */
-int event_errno(const struct event *ev);          /* of an EVENT_ERROR */
+enum atoll_change event_change(const char *type); /* parses "EVENT_TYPE_CREATE"; 0 if unknown */
+int event_errno(const struct event *ev);          /* for an EVENT_ERROR */

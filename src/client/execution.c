@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/execution: what running code gave, one line of the stream at a time. */
+/* client/execution: collects the results of running code from the lines of its stream. */
 #include "client/execution.h"
 
 #include <errno.h>
@@ -13,28 +13,28 @@
 #define LINE_MAX_BYTES (64u * 1024 * 1024) /* a picture is one line */
 
 struct result {
-	struct atoll_result pub; /* first: the public pointer is ours */
-	json_t *from;            /* owns the strings that came as strings */
-	json_t *texts;           /* and the others, as text */
+	struct atoll_result pub; /* must be first: the public pointer is converted to this */
+	json_t *from;            /* owns values that are strings */
+	json_t *texts;           /* owns the other values, as text */
 	struct atoll_pair *extra;
 };
 
 #define CUT "\n[the output is too long and was truncated here]\n"
-/* that each piece counts on top of its bytes: many small ones take more than their text */
+/* Added to the size of each piece, because many small pieces take more memory than their text. */
 #define PIECE_COST 32
 
 struct output {
 	bool cut;
 	struct buf text;
-	struct buf ends; /* of each piece in text, size_t each */
+	struct buf ends; /* end offset of each piece in text, as size_t */
 };
 
 struct execution {
 	struct atoll_execution pub;
 	struct atoll_code_events on;
 	bool ended, stopped;
-	struct buf line;              /* that is not whole yet */
-	size_t kept, max, stream_max; /* stream_max: 0: as max */
+	struct buf line;              /* an incomplete line */
+	size_t kept, max, stream_max; /* stream_max 0: same as max */
 	struct output out, err;
 	struct result **results;
 	size_t n_results, cap, n_seen;
@@ -89,7 +89,7 @@ void execution_free(struct execution *x)
 
 /* --- results --- */
 
-/* A string as it is, another value as its JSON. */
+/* Returns a string unchanged, another value as JSON. */
 static const char *as_text(struct result *r, const json_t *v)
 {
 	if (!v || json_is_null(v))
@@ -102,7 +102,7 @@ static const char *as_text(struct result *r, const json_t *v)
 	return json_array_append_new(r->texts, kept) < 0 ? NULL : json_string_value(kept);
 }
 
-/* These are JSON whatever they are: a string keeps its quotes. */
+/* Returns JSON for any value: a string keeps its quotes. */
 static const char *as_json(struct result *r, const json_t *v)
 {
 	if (!json_is_string(v))
@@ -200,7 +200,7 @@ static int on_result(struct execution *x, json_t *o, size_t n_line)
 
 /* --- the other lines --- */
 
-/* How much of a piece is kept: whole characters. */
+/* Returns how many bytes of a piece are kept, in whole characters. */
 static size_t stream_room(const struct execution *x, const struct output *to, const char *p, size_t n)
 {
 	size_t used = to->text.n + to->ends.n / sizeof(size_t) * PIECE_COST;
@@ -278,7 +278,7 @@ static int on_line(struct execution *x, struct str line)
 		x->pub.count = json_number(o, "execution_count", 0);
 	else if (strcmp(type, "end_of_execution") == 0)
 		x->ended = true;
-	return 0; /* keepalive, or something newer than this code */
+	return 0; /* keepalive, or unknown to this version */
 }
 
 int execution_feed(struct execution *x, const void *p, size_t n)
@@ -290,7 +290,7 @@ int execution_feed(struct execution *x, const void *p, size_t n)
 		const char *end = memchr(from, '\n', n);
 		size_t part = end ? (size_t)(end - from) : n;
 
-		/* Most lines come whole: those are read where they are. */
+		/* Most lines arrive complete and are parsed in place. */
 		if (end && x->line.n == 0) {
 			rc = on_line(x, (struct str) { from, part });
 		} else {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/files: content into a sandbox and out of it. */
+/* client/files: uploads and downloads files. */
 #include <errno.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ int atoll_file_write(struct atoll_sandbox *sb, const char *path, const char *as_
 	c.log.sandbox = sb->id;
 	c.log.counted = "fileCount";
 	c.log.count = 1;
-	c.timeout_ms = 0; /* as large as it is; atoll_set_stop() can end it */
+	c.timeout_ms = 0; /* any size; atoll_set_stop() can cancel it */
 	if (!c.path || call_header(&c, "Content-Type: application/octet-stream") < 0 ||
 	    call_header_sandbox(&c, sb, ENVD_PORT) < 0)
 		return client_no_memory(e);
@@ -129,7 +129,7 @@ int atoll_file_get(struct atoll_sandbox *sb, const char *path, const char *as_us
 {
 	NEED(e, sb && path && ret);
 	size_t ceiling = max ? max : WHOLE_MAX;
-	autobuf struct buf b = BUF_INIT(ceiling < SIZE_MAX ? ceiling + 1 : ceiling); /* and the NUL */
+	autobuf struct buf b = BUF_INIT(ceiling < SIZE_MAX ? ceiling + 1 : ceiling); /* plus the NUL */
 	int rc = atoll_file_read(sb, path, as_user, keep, &b, e);
 
 	if (b.bad || b.n > ceiling)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/forks: copies of a running sandbox. */
+/* client/forks: creates copies of a running sandbox. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/git: git in a sandbox.
+/* client/git: runs git in a sandbox.
  *
- * Credentials: the variables GIT_CONFIG_* give this one command a credential helper, for the remote's host if that is
- * known, which prints two other variables. So the secret is in the environment of git and its children only: arguments
- * are seen by every process, and a URL with a password in it is kept in .git/config. */
+ * Credentials: the variables GIT_CONFIG_* set a credential helper for this one command, restricted to the remote's
+ * host if that is known. The helper prints two other variables. So the secret is only in the environment of git and
+ * its children. As an argument, every process could see it, and as part of a URL, it would be stored in .git/config. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,10 +28,11 @@ void git_word(struct git_words *w, const char *word)
 struct envs {
 	struct atoll_pair v[ENVS_MAX];
 	size_t n;
-	char *key; /* of the helper's setting; owned */
+	char *key; /* name of the helper's setting; owned */
 };
 
-/* "https://host:1/a/b" -> "credential.https://host:1.helper": git hands the secret to no other host. */
+/* Converts "https://host:1/a/b" to "credential.https://host:1.helper", so that git sends the secret to no other host.
+ */
 static char *helper_key(const char *url)
 {
 	const char *host = url ? strstr(url, "://") : NULL;
@@ -40,7 +41,7 @@ static char *helper_key(const char *url)
 		return str_dup(STR_LIT("credential.helper"));
 	host += 3;
 	size_t n = strcspn(host, "/");
-	const char *at = memchr(host, '@', n); /* a user name in the URL is git's to ask for */
+	const char *at = memchr(host, '@', n); /* a user name in the URL is not part of the key */
 
 	if (at) {
 		n -= (size_t)(at + 1 - host);
@@ -75,13 +76,13 @@ static int put_envs(struct envs *to, const struct atoll_git *g, const char *url,
 	if (!to->key)
 		return client_no_memory(e);
 	const struct atoll_pair more[] = {
-		/* an empty helper first: those of the settings are not asked */
+		/* An empty helper first disables the configured ones. */
 		{ "GIT_CONFIG_COUNT", "3" },
 		{ "GIT_CONFIG_KEY_0", "credential.helper" },
 		{ "GIT_CONFIG_VALUE_0", "" },
 		{ "GIT_CONFIG_KEY_1", to->key },
 		{ "GIT_CONFIG_VALUE_1", HELPER },
-		/* as the sandbox of a session has it */
+		/* as in the sandbox of a session */
 		{ "GIT_CONFIG_KEY_2", "safe.directory" },
 		{ "GIT_CONFIG_VALUE_2", "*" },
 		{ "ATOLL_GIT_USERNAME", g->username },
@@ -146,7 +147,7 @@ static bool is_refusal(const char *text)
 	return false;
 }
 
-/* The last line that git wrote says why; no line of it has the password, as git does not know that it is one. */
+/* The reason is what git wrote, from its first "fatal: " on. Git does not print the password. */
 int git_judge(const char *what, const struct atoll_output *o, const struct atoll_git *g, struct atoll_error *e)
 {
 	const char *text = o->n_err > 0 ? o->err : o->out;

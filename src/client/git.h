@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/git: what the files about git share: a command line, and one call. */
+/* client/git: declarations shared by the git files: a command line, and one call. */
 #pragma once
 
 #include "client/client.h"
@@ -14,34 +14,35 @@ struct git_words {
 
 void git_word(struct git_words *w, const char *word);
 
-/* "git -C DIR", after a look at what the caller gave. */
+/* Checks the caller's struct and begins the command line with "git -C DIR". */
 int git_begin(const struct atoll_git *given, struct atoll_git *g, struct git_words *w, struct atoll_error *e);
-/* a name from outside must not become an option; NULL is fine */
+/* Refuses a name that git would parse as an option; z may be NULL. */
 int git_check_name(const char *what, const char *z, struct atoll_error *e);
 
-/* Runs it, with the login for the host of url. The exit status is no failure here. */
+/* Runs the command with the credentials for the host of url. A non-zero exit status is not an error here. */
 int git_run(struct atoll_sandbox *sb, const struct atoll_git *g, const char *url, const struct git_words *w,
     struct atoll_output **ret, struct atoll_error *e);
 
-/* The same, and a failure of git is one; what: its verb. ret_text: what it wrote, to be freed; NULL: of no interest. */
+/* Does the same, but a failure of git is an error; what is the subcommand for the message. *ret_text is git's output,
+ * which the caller frees; ret_text may be NULL. */
 int git_do(struct atoll_sandbox *sb, const struct atoll_git *g, const char *url, const struct git_words *w,
     const char *what, char **ret_text, struct atoll_error *e);
 
-/* -EACCES: the remote did not let us in; -EIO: git failed, for the reason that it wrote last. */
+/* Returns -EACCES if the remote refused access, or -EIO if git failed otherwise, with the text that it wrote. */
 int git_judge(const char *what, const struct atoll_output *o, const struct atoll_git *g, struct atoll_error *e);
 
-/* What git would send a password to: the URL of the remote; to be freed. */
+/* Returns the URL of the remote, which git would send the password to. The caller frees it. */
 char *git_remote_url(struct atoll_sandbox *sb, const struct atoll_git *g, const char *remote);
 
 /* --- client/git_pull.c --- */
 
-/* As atoll_git_pull(). ret_conflicts: names of files in conflict, each ended by a NUL, and an empty one; to be freed;
- * NULL: there are none. */
+/* Like atoll_git_pull(). *ret_conflicts is a list of NUL-terminated names of files in conflict, followed by an empty
+ * one, or NULL if there are none. The caller frees it. */
 int git_pull(struct atoll_sandbox *sb, const struct atoll_git *given, const char *remote, const char *branch,
     char **ret_conflicts, struct atoll_error *e);
 
 /* --- client/git_owner.c --- */
 
-/* Code runs as root and commands as the user, so one of them may not write what the other made. True: all of the
- * repository is the user's now, and what failed as o says may be tried again. */
+/* Code runs as root and commands run as the user, so each may create files that the other cannot use. If the error in
+ * o is about this, gives the whole repository to the user and returns true: the command can be retried. */
 bool git_repair_owner(struct atoll_sandbox *sb, const struct atoll_git *g, const struct atoll_output *o);

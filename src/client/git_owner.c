@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/git_owner: repositories of which code (root) and commands (the template's user) each made a part.
+/* client/git_owner: repairs repositories that both code (as root) and commands (as the template's user) wrote to.
  *
- * Git refuses to work in a repository of another user, and cannot write objects that another one owns. Inside a sandbox
- * the two are one party, as the user may become root, so the files are given to the user: root can write them
+ * Git refuses to work in a repository of another user, and cannot write objects owned by another. Inside a sandbox
+ * this protects nothing, because the user may become root. So the files are given to the user; root can write to them
  * anyway. */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static bool is_about_owner(const char *text)
 	return false;
 }
 
-/* Where people work. The system's own directories stay as they are, whatever is kept in them. */
+/* True for paths below the usual working directories. System directories are never changed. */
 static bool is_place_of_work(struct str path)
 {
 	static const char *const places[] = { "/home/", "/workspace/", "/tmp/", "/var/tmp/", "/code/", "/mnt/", "/srv/",
@@ -37,7 +37,7 @@ static bool is_place_of_work(struct str path)
 	return false;
 }
 
-/* "UID:GID" of the user whom git runs as. */
+/* Returns "UID:GID" of the user that git runs as. */
 static char *user_of(struct atoll_sandbox *sb)
 {
 	const char *const argv[] = { "/bin/sh", "-c", "printf %s:%s \"$(id -u)\" \"$(id -g)\"", NULL };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/git_pull: pulls, also of branches that have diverged, which is what happens when several work on one
- * repository. What cannot be joined is undone, so that the next call finds the repository as it was. */
+/* client/git_pull: pulls, including branches that have diverged, which is common if several agents use one
+ * repository. A pull that conflicts is undone, so that the next call finds the repository as it was. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/fd.h"
 #include "client/git.h"
 
-#define NAMED_MAX 300 /* bytes of names in the text of a failure */
+#define NAMED_MAX 300 /* limit for file names in an error message */
 
 static const struct {
 	const char *how, *option;
@@ -25,7 +25,7 @@ static int option_of(const char *how, const char **ret, struct atoll_error *e)
 			    : client_fail(e, EINVAL, 0, "'%.40s' is not a pull mode: merge, rebase or ff-only", how);
 }
 
-/* Has this pull begun to join the branches, and stopped? What an earlier one left unfinished is not ours to undo. */
+/* True if this pull began a merge or rebase and stopped. One left by an earlier pull is not undone. */
 static bool is_stuck(const struct atoll_output *o)
 {
 	static const char *const signs[] = { "CONFLICT (", "Automatic merge failed", "could not apply",
@@ -62,7 +62,7 @@ static void undo(struct atoll_sandbox *sb, const struct atoll_git *g)
 		(void)simple(sb, g, "rebase", abort_it, NULL, &e);
 }
 
-/* The names of files in conflict, as git_pull() gives them. */
+/* Returns the files in conflict, in the format of git_pull(). */
 static char *conflicts_of(struct atoll_sandbox *sb, const struct atoll_git *g)
 {
 	struct git_words w = { .v = { "git", "-C", g->dir, "diff", "--name-only", "--diff-filter=U", "-z" }, .n = 7 };
@@ -135,7 +135,7 @@ int git_pull(struct atoll_sandbox *sb, const struct atoll_git *given, const char
 		    remote ? remote : "origin");
 	int rc = pull_once(sb, &g, url, option, remote, branch, &o, e);
 
-	/* git wants to be told how: neither caller nor settings did */
+	/* Neither the caller nor the settings choose how to join the branches, so git refused; use the default. */
 	if (rc == 0 && o->exit.code != 0 && !option && strstr(o->err, "divergent branches")) {
 		atoll_output_free(take_ptr(&o));
 		rc = pull_once(sb, &g, url, options[0].option, remote, branch, &o, e);

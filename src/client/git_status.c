@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/git_status: what `git status --porcelain=v1 -z --branch` wrote. */
+/* client/git_status: parses the output of `git status --porcelain=v1 -z --branch`. */
 #include "client/git_status.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct status {
-	struct atoll_git_status pub; /* first: the public pointer is ours */
-	char *text;                  /* what git wrote; owns the strings */
+	struct atoll_git_status pub; /* must be first: the public pointer is converted to this */
+	char *text;                  /* git's output; owns the strings */
 	struct atoll_git_file *files;
 };
 
-/* "## main...origin/main [ahead 1, behind 2]", "## No commits yet on main", "## HEAD (no branch)" */
+/* Parses "## main...origin/main [ahead 1, behind 2]", "## No commits yet on main" and "## HEAD (no branch)". */
 static void parse_branch(struct status *s, char *line)
 {
 	static const char fresh[] = "No commits yet on ";
@@ -35,13 +35,13 @@ static void parse_branch(struct status *s, char *line)
 	s->pub.branch = line;
 }
 
-/* Records of "XY path", each ended by a NUL; after a rename the old path is the next. */
+/* Parses NUL-terminated records of "XY path"; a rename is followed by a record with the old path. */
 static void parse_status(struct status *s, size_t n)
 {
 	char *end = s->text + n;
 
 	for (char *p = s->text, *next; p < end; p = next) {
-		next = p + strlen(p) + 1; /* before anything is cut */
+		next = p + strlen(p) + 1; /* before p is modified */
 		if (strncmp(p, "## ", 3) == 0) {
 			parse_branch(s, p + 3);
 			continue;
@@ -65,7 +65,7 @@ struct atoll_git_status *git_status_parse(struct str text)
 	if (!s)
 		return NULL;
 	s->text = str_dup(text);
-	s->files = calloc(text.n / 4 + 1, sizeof(*s->files)); /* no record is shorter */
+	s->files = calloc(text.n / 4 + 1, sizeof(*s->files)); /* a record has at least 4 bytes */
 	s->pub.v = s->files;
 	if (!s->text || !s->files) {
 		atoll_git_status_free(&s->pub);

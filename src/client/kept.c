@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/kept: what the server sent, as structs whose strings live in the JSON that is kept with them. */
+/* client/kept: responses of the server as structs, whose strings belong to the JSON stored with them. */
 #include <stdlib.h>
 
 #include "client/client.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/keys: API keys of a team. */
+/* client/keys: manages the API keys of a team. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static int keys_of(json_t *root, struct atoll_keys **ret, struct atoll_error *e)
 	return 0;
 }
 
-/* Where the keys of a team are; id and tail behind it, "" if none. */
+/* Returns the path of a team's keys, followed by id and tail, which may be "". */
 static char *keys_path(const char *team, const char *id, const char *tail)
 {
 	autofree char *all = team ? api_path("/admin/teams/", team, "/api-keys") : str_dup(STR_LIT("/api-keys"));

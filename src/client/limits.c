@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/limits: what a sandbox may use. */
+/* client/limits: resource limits of a sandbox. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static json_t *rows(const json_t *answer)
 	return all;
 }
 
-/* A number, or null for the default; NULL: neither. */
+/* Parses a number, or null for the default. Returns NULL for other text. */
 static json_t *value_json(const char *text)
 {
 	char *end;

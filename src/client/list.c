@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/list: the sandboxes that there are, and one of them. */
+/* client/list: lists sandboxes, and gets one of them. */
 #include <errno.h>
 #include <stdlib.h>
 

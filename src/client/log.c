@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/log: one line for each call: what it was, how it ended, how long it took and how much it moved.
+/* client/log: writes one line per call: its name, outcome, duration and size.
  *
- * No content, no names of files, no header lines: nothing of it is a secret. */
+ * A line contains no content, file names or headers, so it contains no secrets. */
 #include <string.h>
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 #include "client/client.h"
 #include "http/json.h"
 
-/* "POST /sandboxes/i123/pause": the query may have paths in it, and is cut. */
+/* Returns "POST /sandboxes/i123/pause", without the query, which may contain paths. */
 static json_t *name_of(const struct call *c)
 {
 	if (c->log.op)
@@ -56,5 +56,5 @@ void call_log(const struct call *c)
 		a->log(a->log_user, buf_cstr(&line));
 	buf_ch(&line, '\n');
 	if (a->log_fd >= 0 && !line.bad)
-		(void)fd_write_all(a->log_fd, line.p, line.n); /* a full disk is no reason to fail the call */
+		(void)fd_write_all(a->log_fd, line.p, line.n); /* a full disk must not fail the call */
 }

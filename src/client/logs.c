@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/logs: what happened in and to a sandbox. */
+/* client/logs: reads the log of a sandbox. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -31,7 +31,7 @@ static void put_query(struct buf *b, const struct atoll_log_query *q)
 	unsigned limit = q->limit == 0 || q->limit > LIMIT_MAX ? LIMIT_MAX : q->limit;
 
 	buf_fmt(b, "/logs?limit=%u&direction=%s", limit, q->newest ? "backward" : "forward");
-	/* Backwards the cursor is the other end, so the bound is kept by leaving out what is older. */
+	/* Newest first, the cursor is the upper end, so turned() applies the lower bound. */
 	if (!q->newest)
 		buf_fmt(b, "&cursor=%lld", (long long)q->from_ms);
 	if (q->level) {
@@ -44,7 +44,7 @@ static void put_query(struct buf *b, const struct atoll_log_query *q)
 	}
 }
 
-/* Newest first becomes oldest first, without what is before from_ms. */
+/* Reverses a list that is newest first, and drops entries before from_ms. */
 static json_t *turned(const json_t *list, int64_t from_ms)
 {
 	json_t *out = json_array();

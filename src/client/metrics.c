@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/metrics: what sandboxes use. */
+/* client/metrics: resource usage of sandboxes. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static int points_of(json_t *root, struct atoll_points **ret, struct atoll_error
 	return 0;
 }
 
-/* Each point says whose it is, so that points of several can stand in one array. */
+/* Adds the sandbox's id to each point, so that one array can hold points of several sandboxes. */
 static int name_points(json_t *list, const char *id)
 {
 	size_t i;
@@ -89,7 +89,7 @@ int atoll_metrics(struct atoll *a, const char *id, int64_t from_s, int64_t to_s,
 	return points_of(json_incref(list), ret, e);
 }
 
-/* Adds {id: point, ...} of one answer to the array. */
+/* Adds the points of a response, {id: point, ...}, to the array. */
 static int collect(json_t *all, json_t *by_id)
 {
 	const char *id;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/process: a command in a sandbox: its stream of events, and the input that goes to it.
+/* client/process: a command in a sandbox: its event stream and its input.
  *
- * The stream is one long POST; each piece of input is a POST of its own, one at a time. Both hang on one multi handle,
- * because they must move at the same time: a program that fills its output while we push its input would
- * otherwise wait for us to read, and we for it. */
+ * The stream is one long POST. Each piece of input is a separate POST, one at a time. Both use one multi handle,
+ * because they must progress concurrently: otherwise, a program that fills its output while we send its input would
+ * wait for us to read, and we would wait for it. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -21,9 +21,9 @@
 
 enum input_state { INPUT_IDLE, INPUT_SENDING, INPUT_CLOSING, INPUT_SHUT };
 
-struct request { /* one POST; the strings live as long as curl may use them */
+struct request { /* one POST; owns the strings that curl uses */
 	CURL *h;
-	struct call c; /* headers and, for errors, the answer */
+	struct call c; /* headers and, for errors, the response */
 	char *url;
 	struct buf body;
 	struct atoll_process *p;
@@ -31,20 +31,20 @@ struct request { /* one POST; the strings live as long as curl may use them */
 
 struct atoll_process {
 	struct atoll_sandbox *sb;
-	char *user; /* NULL: the template's */
+	char *user; /* NULL: the template's user */
 	CURLM *multi;
 	struct request stream, input;
 	atoll_sink *sink;
 	void *sink_user;
-	struct buf in;   /* bytes of the stream that are not a whole envelope yet */
+	struct buf in;   /* an incomplete envelope of the stream */
 	struct buf data; /* decoded output of one event */
 	int64_t pid;
-	bool ended, closed; /* the end event came; the stream is over */
+	bool ended, closed; /* ended: the end event was received; closed: the stream is over */
 	struct atoll_exit exit;
 	enum input_state input_state;
 	bool close_wanted;
 	bool tty;
-	int failed; /* negative errno, and why in error */
+	int failed; /* negative errno value; details in error */
 	struct atoll_error error;
 };
 
@@ -94,7 +94,7 @@ static size_t keep_answer(char *p, size_t size, size_t n, void *user)
 	struct request *r = user;
 
 	buf_put(&r->c.answer, p, size * n);
-	return size * n; /* too long an answer is of no interest, but no reason to break off */
+	return size * n; /* the rest of a long response is ignored; this is not an error */
 }
 
 /* --- the stream --- */
@@ -193,7 +193,7 @@ static int stream_done(struct atoll_process *p, CURLcode rc, struct atoll_error 
 
 /* --- input --- */
 
-/* {"process":{"pid":N}}, plus what is to be done with it. */
+/* Writes {"process":{"pid":N}} with the action. */
 static int put_selector(struct atoll_process *p, struct buf *out, const char *key, json_t *value)
 {
 	autojson json_t *j = json_pack("{s:{s:I}}", "process", "pid", (json_int_t)p->pid);
@@ -231,7 +231,7 @@ static void input_finished(struct atoll_process *p, CURLcode rc)
 
 	curl_easy_getinfo(p->input.h, CURLINFO_RESPONSE_CODE, &status);
 	curl_multi_remove_handle(p->multi, p->input.h);
-	/* A program may close its input, or end, before it has read all: that is no failure of the command. */
+	/* A program may close its input or exit before it has read everything. This is not a failure of the command. */
 	if (rc != CURLE_OK || status != 200 || p->input_state == INPUT_CLOSING)
 		p->input_state = INPUT_SHUT;
 	else
@@ -279,9 +279,9 @@ int atoll_process_close_stdin(struct atoll_process *p)
 
 /* --- life --- */
 
-struct opening { /* of the stream */
+struct opening { /* how to open the stream */
 	const char *path, *as_user;
-	unsigned timeout_ms; /* 0: none */
+	unsigned timeout_ms; /* 0: no timeout */
 	bool tty, with_stdin, is_new;
 };
 
@@ -304,7 +304,7 @@ static int process_open(struct atoll_process *p, const struct opening *o, const 
 		.sandbox = p->sb->id,
 		.begin_us = clock_mono_us(),
 		.sent = text.n,
-		.failed = ECANCELED, /* unless its end is seen */
+		.failed = ECANCELED, /* unless the end is received */
 	};
 	if (p->stream.body.bad || request_go(&p->stream, on_stream) < 0)
 		return client_no_memory(e);
@@ -370,7 +370,7 @@ int atoll_process_connect(struct atoll_sandbox *sb, int64_t pid, bool is_tty, at
 	return process_new(sb, &o, message, sink, user, ret, e);
 }
 
-/* Lets curl do what it can do now: the stream's result if that is over, else 0. */
+/* Advances the transfers without blocking. Returns the stream's result if it is complete, else 0. */
 static int drive(struct atoll_process *p, struct atoll_error *e)
 {
 	CURLMsg *m;
@@ -405,7 +405,8 @@ int atoll_process_poll(struct atoll_process *p, struct pollfd *fds, size_t n_fds
 	int rc = drive(p, e);
 	if (rc != 0)
 		return rc;
-	/* The caller chose fds by what it knew before: if input became possible meanwhile, it has to choose again. */
+	/* The caller chose fds before this call. If input can be sent now, return at once so that it can choose
+	 * again. */
 	if (atoll_process_can_send(p) != could_send || can_close(p))
 		timeout_ms = 0;
 	if (multi_wait(p->multi, fds, n_fds, timeout_ms) < 0)
@@ -423,7 +424,7 @@ int64_t atoll_process_pid(const struct atoll_process *p)
 	return p ? p->pid : 0;
 }
 
-/* A small call about the process, answered at once. */
+/* Sends a short request about the process. */
 static int tell(struct atoll_process *p, const char *path, const char *key, json_t *value, struct atoll_error *e)
 {
 	autojson json_t *body = json_pack("{s:{s:I},s:o}", "process", "pid", (json_int_t)p->pid, key, value);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/rpc: calls of a sandbox's own services: one message and its answer, or a stream of messages. */
+/* client/rpc: calls the services of a sandbox: one message with a response, or a stream of messages. */
 #include <errno.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static int put_headers(struct call *c, const struct atoll_sandbox *sb, const cha
 	return 0;
 }
 
-/* What the log calls them. */
+/* Returns the name of a call for the log. */
 static const char *op_name(const char *path)
 {
 	static const struct {
@@ -124,7 +124,7 @@ static int on_bytes(void *user, const void *p, size_t n)
 		s->rc = handle(s, &env);
 	}
 	buf_consume(&s->in, s->in.n - in.n);
-	/* After the last message the connection is read to its end, so that it can be used again; but for a failure. */
+	/* After the last message, read on to the end so that the connection can be reused; after an error, stop. */
 	return s->rc < 0;
 }
 
@@ -152,7 +152,7 @@ int rpc_stream(struct rpc_stream *s, const json_t *body, struct atoll_error *e)
 	c.log.sandbox = s->sb->id;
 	c.taker = on_bytes;
 	c.taker_user = s;
-	/* The server keeps the time; ours is for one that does not. */
+	/* The server enforces the timeout; ours is a fallback. */
 	c.timeout_ms = s->timeout_ms == ATOLL_NO_TIMEOUT ? 0 : (long)s->timeout_ms + 5000;
 	struct atoll_error why;
 	int rc = call_run(s->sb->a, &c, &why);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/sandbox: the control API: create, open, pause, kill. */
+/* client/sandbox: creates, opens, pauses and kills sandboxes with the control API. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ int atoll_health(struct atoll *a, struct atoll_error *e)
 	return call_run(a, &c, e);
 }
 
-/* An id or token goes into header lines and host names. */
+/* Checks an id or token, which is used in headers and host names. */
 static bool is_plain(const char *z)
 {
 	for (; *z; z++) {
@@ -35,12 +35,12 @@ static bool is_name(const char *z)
 	return *z && strspn(z, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(z);
 }
 
-static bool is_host(const char *z) /* with a port, perhaps */
+static bool is_host(const char *z) /* may include a port */
 {
 	return *z && strspn(z, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:") == strlen(z);
 }
 
-/* Domains whose sandboxes all have one address and are told apart by header lines, as E2B's own. */
+/* True for domains of E2B, whose sandboxes share one address and are selected by headers. */
 static bool is_hosted(const char *domain)
 {
 	static const char *const all[] = { "e2b.app", "e2b.dev", "e2b.pro", "e2b-staging.dev" };
@@ -166,13 +166,13 @@ static json_t *create_message(const struct atoll *a, const struct atoll_spec *sp
 	return json_incref(body);
 }
 
-/* An older server has the first version of a call only, and says of the second that there is no such thing. */
+/* True if the server does not know this call: an older one has only its first version. */
 static bool is_unknown_call(const struct atoll_error *e)
 {
 	return e->status == 404 || e->status == 405 || e->status == 501;
 }
 
-/* In the first version a sandbox is open to all, and lives for 15 seconds, unless told otherwise. */
+/* In the first version, a sandbox is public and lives for 15 seconds by default, so both are set. */
 static int create_first(struct atoll *a, json_t *body, struct atoll_sandbox **ret, struct atoll_error *e)
 {
 	autocall struct call c = CALL_INIT("POST", a->api_url, "/sandboxes");
@@ -314,7 +314,7 @@ int atoll_kill(struct atoll *a, const char *id, struct atoll_error *e)
 	autofree char *path = api_path("/sandboxes/", id, "");
 	autocall struct call c = CALL_INIT("DELETE", a->api_url, path);
 
-	/* An empty id would name the collection. */
+	/* An empty id would refer to the whole collection. */
 	if (*id == '\0')
 		return client_fail(e, EINVAL, 0, "the sandbox id is empty");
 	c.log.op = "kill_sandbox";

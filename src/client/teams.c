@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/teams: teams, their limits, and how much the server logs. */
+/* client/teams: teams, their limits, and the server's log level. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/templates: templates that are there: listed, looked at, named, removed. */
+/* client/templates: lists, inspects, names and removes templates. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -26,7 +26,7 @@ static void fill_template(struct kept *k, void *item, json_t *o)
 	};
 }
 
-/* The templates of the server itself, which are no team's. A server that does not tell of them has none to add. */
+/* Adds the server's own templates, which belong to no team. A server without this call has none. */
 static int add_defaults(struct atoll *a, json_t *list, struct atoll_error *e)
 {
 	autocall struct call c = CALL_INIT("GET", a->api_url, "/default-templates");
@@ -147,7 +147,7 @@ int atoll_template_gc(struct atoll *a, int64_t max_mb, struct atoll_gc *ret, str
 	autojson json_t *body = max_mb < 0 ? json_object() : json_pack("{s:I}", "maxMB", (json_int_t)max_mb);
 	json_t *root = NULL;
 
-	c.timeout_ms = 0; /* images have as many files as they have; atoll_set_stop() can end it */
+	c.timeout_ms = 0; /* images may be large; atoll_set_stop() can cancel it */
 	if (api_send(a, &c, body, e) < 0 || call_json(&c, JSON_OBJECT, &root, e) < 0)
 		return -e->no;
 	*ret = (struct atoll_gc) {

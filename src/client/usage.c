@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/usage: for how long sandboxes ran, and for whom. */
+/* client/usage: running time of sandboxes, by key, template and label. */
 #include <errno.h>
 #include <stdlib.h>
 

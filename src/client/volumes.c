@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/volumes: making, listing, resizing and removing volumes. */
+/* client/volumes: creates, lists, resizes and removes volumes. */
 #include <errno.h>
 #include <stdlib.h>
 

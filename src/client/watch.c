@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/watch: changes of files in a sandbox, as they happen or when they are asked for. */
+/* client/watch: changes of files in a sandbox, streamed or polled. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -132,7 +132,7 @@ void atoll_watcher_free(struct atoll_watcher *w)
 	if (w->id) {
 		autojson json_t *body = json_pack("{s:s}", "watcherId", w->id);
 
-		/* If it fails it ends with the sandbox anyway. */
+		/* On failure, the watcher lives until the sandbox ends. */
 		(void)rpc_call(w->sb, w->as_user, "/filesystem.Filesystem/RemoveWatcher", body, NULL, &e);
 	}
 	free(w->id);

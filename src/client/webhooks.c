@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/webhooks: who is told of a team's events, and what became of it. */
+/* client/webhooks: manages the webhooks of a team and lists their deliveries. */
 #include <errno.h>
 #include <string.h>
 
