@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/apply: the process that lays layers over the image's directory, in its jail. */
+/* oci/apply: the process that applies layers to the image's directory, in its jail. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #define PIECE (256u << 10)
 #define PIPE_SIZE (1 << 20)
 
-struct outcome { /* in memory that the expander shares with us, for its last words */
+struct outcome { /* in memory shared with the expander, which reports its result here */
 	struct err e;
 	struct digest diff_id;
 };
@@ -77,7 +77,7 @@ static int lay_all(int in, struct layer_totals *totals, struct err *e)
 	return rc;
 }
 
-/* Who failed first knows why: the other only sees a pipe that ended. */
+/* Picks the error of the process that failed first: the other only sees the pipe end. */
 static void judge(struct apply_reply *r, const struct outcome *o, int status)
 {
 	if (o->e.no && o->e.no != EPIPE)
@@ -97,7 +97,7 @@ static void apply_one(int blob, struct layer_totals *totals, struct outcome *o, 
 		return;
 	}
 	(void)fcntl(p[1], F_SETPIPE_SZ, PIPE_SIZE);
-	/* Headers and padding come on top of the bytes of files; a file of nothing is 512 bytes here. */
+	/* The limit includes headers and padding: even an empty file takes 512 bytes in an archive. */
 	uint64_t max_out = totals->max_bytes - totals->bytes + (totals->max_entries - totals->entries) * 4096;
 	pid_t pid = fork();
 
@@ -124,7 +124,7 @@ static int enter(int keeper, struct err *e)
 	size_t n_fds = 0;
 	char c;
 
-	/* The map of ids is written when this message comes. */
+	/* The id map has been written when this message arrives. */
 	if (fd_recv(keeper, &c, 1, &root, 1, &n_fds) != 1 || n_fds != 1)
 		return err_set(e, EPIPE, "the keeper is gone");
 	if (caps_become(0, 0, e) < 0)

@@ -35,7 +35,7 @@ static struct str take_token(struct str *s)
 	return t;
 }
 
-/* "…" with backslashes, or a token; into a field. What does not fit leaves it empty. */
+/* Reads a quoted string with backslashes, or a token, into field. A value that does not fit leaves it empty. */
 static bool take_value(struct str *s, char *field, size_t size)
 {
 	size_t n = 0;
@@ -61,7 +61,7 @@ static bool take_value(struct str *s, char *field, size_t size)
 	return true;
 }
 
-/* name=value, … up to the next scheme. false: not well formed. */
+/* Reads name=value, … up to the next scheme. false: malformed. */
 static bool take_params(struct str *s, struct challenge *c)
 {
 	char other[512];
@@ -122,7 +122,7 @@ static int copy_pair(const char *user, const char *password, struct creds *ret, 
 	return 0;
 }
 
-/* What goes into headers must not end them. */
+/* A value in a header must not contain a line end. */
 static bool is_plain(const char *z)
 {
 	size_t n = strlen(z);
@@ -235,7 +235,7 @@ int token_read(struct str json, char **ret, struct err *e)
 	    !token || !*token)
 		return err_set(e, EACCES, "the registry's token service gave no token");
 	for (const char *c = token; *c; c++) {
-		if (*c <= ' ' || *c > '~' || c - token > TOKEN_MAX) /* it becomes a header */
+		if (*c <= ' ' || *c > '~' || c - token > TOKEN_MAX) /* it becomes part of a header */
 			return err_set(e, EBADMSG, "the registry's token service gave something that is no token");
 	}
 	*ret = str_dup(str_of(token));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/aws: names of registries, signatures, answers. */
+/* oci/aws: registry names, signatures, answers. */
 #include "oci/aws.h"
 
 #include <openssl/hmac.h>
@@ -64,7 +64,7 @@ static void hmac(const void *key, size_t n, const char *text, struct digest *ret
 	(void)HMAC(EVP_sha256(), key, (int)n, (const unsigned char *)text, strlen(text), ret->b, &len);
 }
 
-/* A key for one day, region and service, so that the secret itself signs nothing. */
+/* Derives a key for one day, region and service, so that the secret itself signs no request. */
 static int signing_key(const char *secret, const char *day, const char *region, struct digest *ret)
 {
 	autobuf struct buf first = BUF_INIT(1024);

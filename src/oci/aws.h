@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/aws: registries of AWS (ECR). They take a password that lives for hours, which their API gives for a signed
- * request. No I/O.
+/* oci/aws: registries of AWS (ECR). They take a password that is valid for hours, which their API returns for a
+ * signed request. No I/O.
  *
- * The API is found by the name of the registry, ACCOUNT.dkr.ecr.REGION.REST: it is at api.ecr.REGION.REST, so whoever
- * is told who we are belongs to the host that the user has named. */
+ * The API's host name is derived from the registry's, ACCOUNT.dkr.ecr.REGION.REST: it is api.ecr.REGION.REST. So
+ * the credentials only go to a host that belongs to the registry the user has named. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,22 +17,22 @@
 #define AWS_REGION_SIZE 40
 
 struct aws_place {
-	char host[REF_HOST_SIZE]; /* of the API, with the registry's port */
+	char host[REF_HOST_SIZE]; /* host of the API, with the registry's port */
 	char region[AWS_REGION_SIZE];
 };
 
-bool aws_place_of(const char *registry_host, struct aws_place *ret); /* false: it is none of theirs */
+bool aws_place_of(const char *registry_host, struct aws_place *ret); /* false: not an AWS registry */
 
 #define AWS_HEADERS 4
 
 struct aws_call { /* a POST to https://HOST/ */
 	const char *body;
-	struct buf header[AWS_HEADERS]; /* lines: the kind of body, the target, the date, the signature */
+	struct buf header[AWS_HEADERS]; /* header lines: content type, target, date, signature */
 };
 
-/* Signature of version 4, over all that is sent. */
+/* Signature version 4, over everything that is sent. */
 int aws_sign(const struct aws_place *at, const struct creds *c, time_t now, struct aws_call *ret, struct err *e);
 void aws_call_done(struct aws_call *c);
 
-/* The header line that stands for the password in the API's answer. */
+/* The Authorization line with the password from the API's answer. */
 int aws_read_answer(struct str json, struct buf *ret_header, struct err *e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/blobs: files that are named by what they hold. */
+/* oci/blobs: files named by the digest of their content. */
 #include "oci/blobs.h"
 
 #include <dirent.h>
@@ -77,7 +77,7 @@ int blobs_find(const struct blobs *b, const struct digest *d, int *ret_fd, struc
 		blobs_drop(b, d);
 		return -ENOENT;
 	}
-	(void)futimens(fd, NULL); /* it was used now */
+	(void)futimens(fd, NULL); /* marks it as used */
 	*ret_fd = take_fd(&fd);
 	return 0;
 }
@@ -158,7 +158,7 @@ static int by_use(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* All blobs with their sizes; *ret is malloc'ed. */
+/* Lists all blobs with their sizes; *ret is malloc'ed. */
 static int list_all(int dir_fd, struct item **ret, size_t *ret_n, uint64_t *ret_bytes)
 {
 	int own = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/bundle: an index of names, made by one pass over the archive. */
+/* oci/bundle: an index of names, built in one pass over the archive. */
 #include "oci/bundle.h"
 
 #include <fcntl.h>
@@ -14,8 +14,8 @@
 #include "oci/expand.h"
 #include "oci/tape.h"
 
-#define FILES_MAX 4096 /* that are remembered: of an image there are never so many */
-#define LINKS_MAX 8    /* from one to the next */
+#define FILES_MAX 4096 /* remembered; an image never has that many */
+#define LINKS_MAX 8    /* followed in a chain */
 #define PIECE (256u << 10)
 
 struct entry {
@@ -26,10 +26,10 @@ struct entry {
 struct bundle {
 	int fd;
 	bool is_dir;
-	bool compressed; /* a tar whose files cannot be found by their place */
+	bool compressed; /* the files of a compressed tar cannot be read by offset */
 	struct entry *v;
 	size_t n, cap;
-	uint64_t pos; /* of the pass: behind the block that the reader has now */
+	uint64_t pos; /* of the pass: offset after the reader's current block */
 	int rc;
 };
 
@@ -45,8 +45,8 @@ void bundle_free(struct bundle *b)
 	free(b);
 }
 
-/* "./a//b" and "a/b" are one name; "x/../y" is resolved, as links of old archives need it. NULL: memory, or it leads
- * out. */
+/* "./a//b" and "a/b" are the same name; "x/../y" is resolved, because links in old archives need it. NULL: out of
+ * memory, or it leads outside. */
 static char *tidy(struct str dir, const char *name)
 {
 	autobuf struct buf out = BUF_INIT(TAPE_NAME_MAX);
@@ -127,7 +127,7 @@ struct pass {
 	struct tape *t;
 };
 
-/* By blocks, so that at each entry it is known where in the file its content begins. */
+/* Block by block, so that the offset of each entry's content is known. */
 static int put_blocks(void *user, const void *p, size_t n)
 {
 	struct pass *s = user;
@@ -156,7 +156,7 @@ static int pass_over(struct bundle *b, struct err *e)
 
 	while (rc == 0 && (n = read(b->fd, piece, PIECE)) > 0) {
 		if (expand_out(x) == 0 && n > 4 && ((unsigned char)piece[0] == 0x1f || (unsigned char)piece[0] == 0x28))
-			b->compressed = true; /* a name in a tar would not begin so */
+			b->compressed = true; /* no name in a tar starts with this byte */
 		rc = expand_put(x, piece, (size_t)n, e);
 		if (rc == -EBADMSG && s.t)
 			(void)err_set(e, EBADMSG, "bad archive: %s", tape_why(s.t));
@@ -208,7 +208,7 @@ int bundle_open_dir(int dir_fd, struct bundle **ret, struct err *e)
 
 static const struct entry *find(const struct bundle *b, const char *name, unsigned links)
 {
-	/* The last of several wins, as it would on disk. */
+	/* Of several entries with the same name the last one counts, as on disk. */
 	for (size_t i = b->n; i-- > 0;) {
 		if (strcmp(b->v[i].name, name) != 0)
 			continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/bundle: files of an image that lie in a directory (an OCI layout) or in a tar file of one, or of `docker
- * save`. */
+/* oci/bundle: the files of an image in a directory (an OCI layout), in a tar file of a layout, or in an archive of
+ * `docker save`. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-struct bundle_file { /* a part of an fd */
+struct bundle_file { /* a range of an fd */
 	int fd;      /* owned */
 	uint64_t at, size;
 };
@@ -20,7 +20,7 @@ int bundle_open_dir(int dir_fd, struct bundle **ret, struct err *e);
 int bundle_open_tar(int fd, struct bundle **ret, struct err *e); /* fd: seekable */
 void bundle_free(struct bundle *b);                              /* NULL is fine; the fd given stays open */
 
-/* None of the files that make an image of it: a tar of a root file system. */
+/* True if it has none of an image's files: a tar of a root file system. */
 bool bundle_is_plain(const struct bundle *b);
 bool bundle_has(const struct bundle *b, const char *name);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/digest: SHA-256 by OpenSSL. */
+/* oci/digest: SHA-256 with OpenSSL. */
 #include "oci/digest.h"
 
 #include <openssl/evp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/digest: the name of content: SHA-256, written "sha256:" and 64 hex digits. */
+/* oci/digest: content digests: SHA-256, written as "sha256:" and 64 hex digits. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@ struct digest {
 #define DIGEST_HEX_SIZE 65
 #define DIGEST_TEXT_SIZE (7 + DIGEST_HEX_SIZE)
 
-/* -EINVAL; other algorithms are known by name and refused. */
+/* -EINVAL; the error names an unsupported algorithm. */
 int digest_parse(struct str text, struct digest *ret, struct err *e);
 void digest_hex(const struct digest *d, char out[DIGEST_HEX_SIZE]);
 void digest_text(const struct digest *d, char out[DIGEST_TEXT_SIZE]);
@@ -26,9 +26,9 @@ static inline bool digest_eq(const struct digest *a, const struct digest *b)
 	return memcmp(a->b, b->b, sizeof a->b) == 0;
 }
 
-/* Over bytes that come in pieces. */
+/* Incremental hashing. */
 struct digest_run;
-struct digest_run *digest_run_new(void); /* NULL: memory */
+struct digest_run *digest_run_new(void); /* NULL: out of memory */
 void digest_run_put(struct digest_run *r, const void *p, size_t n);
 void digest_run_end(struct digest_run *r, struct digest *ret);
 void digest_run_free(struct digest_run *r); /* NULL is fine */

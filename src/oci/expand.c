@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/expand: zlib and libzstd behind one door, with a bound on what comes out. */
+/* oci/expand: one interface to zlib and libzstd, with a limit on the output. */
 #include "oci/expand.h"
 
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 
 #define OUT_SIZE (256u << 10)
 #define MAGIC_SIZE 4
-#define ZSTD_WINDOW_LOG_MAX 27 /* 128 MiB: what a reader must be able to hold, says the format's own advice */
+#define ZSTD_WINDOW_LOG_MAX 27 /* 128 MiB: the window size that the format recommends decoders to support */
 
 enum form { FORM_UNKNOWN, FORM_PLAIN, FORM_GZIP, FORM_ZSTD };
 
@@ -25,7 +25,7 @@ struct expand {
 	z_stream z;
 	bool z_ready;
 	ZSTD_DStream *zstd;
-	bool between; /* members or frames: this may be the end */
+	bool between; /* after a gzip member or zstd frame: the data may end here */
 	unsigned char buf[OUT_SIZE];
 };
 
@@ -103,7 +103,7 @@ static int put_gzip(struct expand *x, const unsigned char *p, size_t n, struct e
 	x->z.next_in = (unsigned char *)(uintptr_t)p;
 	x->z.avail_in = (unsigned)n;
 	while (x->z.avail_in > 0) {
-		if (x->between) { /* another member, or zeroes that fill up a block */
+		if (x->between) { /* another member, or zero padding */
 			if (*x->z.next_in == 0) {
 				x->z.next_in++;
 				x->z.avail_in--;
@@ -139,7 +139,7 @@ static int put_zstd(struct expand *x, const void *p, size_t n, struct err *e)
 
 		if (ZSTD_isError(z))
 			return err_set(e, EBADMSG, "the layer is damaged: zstd: %s", ZSTD_getErrorName(z));
-		full = out.pos == out.size; /* more may be waiting inside */
+		full = out.pos == out.size; /* the decoder may hold more output */
 		int rc = give(x, x->buf, out.pos, e);
 		if (rc != 0)
 			return rc;

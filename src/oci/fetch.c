@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/fetch: the process that talks to registries, or reads archives. It has no files of its own: what it fetches goes
- * to the keeper's storers through pipes. */
+/* oci/fetch: the process that talks to registries or reads archives. It has no access to files: it passes what it
+ * fetches through pipes to the keeper's storers. */
 #include <curl/curl.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -18,7 +18,7 @@
 #include "oci/registry.h"
 #include "oci/report.h"
 
-#define INDEX_DEPTH_MAX 3 /* of an index in an index */
+#define INDEX_DEPTH_MAX 3 /* of nested indexes */
 #define PIPE_SIZE (1 << 20)
 
 _Noreturn static void fail(int keeper, const struct err *e)
@@ -30,9 +30,9 @@ _Noreturn static void fail(int keeper, const struct err *e)
 	_exit(1);
 }
 
-/* --- what there is --- */
+/* --- resolving --- */
 
-/* From whatever the name leads to down to the manifest for this machine. */
+/* Follows indexes from the reference to the manifest for this machine. */
 static int find_manifest(struct registry *r, const struct pull_spec *sp, struct buf *text, struct digest *ret_digest,
     struct err *e)
 {
@@ -97,7 +97,7 @@ static int check_sizes(const struct fetch_plan *p, uint64_t max_bytes, uint64_t 
 
 /* --- layers --- */
 
-/* A pipe to a storer of the keeper, which learns of it with the first byte. */
+/* Opens a pipe to a storer and sends its other end to the keeper. */
 static int open_pipe(int keeper, uint32_t layer, struct err *e)
 {
 	struct fetch_msg m = { .kind = FETCH_PIPE, .layer = layer };
@@ -128,7 +128,7 @@ _Noreturn static void worker(struct registry *r, const struct fetch_plan *p, con
 	struct err e = ERR_INIT;
 	uint32_t i;
 
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* not inherited */
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* not inherited by fork */
 	if (getppid() != fetcher)
 		_exit(1);
 	if (registry_reopen(r, &e) < 0)
@@ -167,7 +167,7 @@ static int run_workers(struct registry *r, const struct fetch_plan *p, const str
 		if (pid < 0)
 			return err_sys(e, "fork");
 	}
-	while (wait(NULL) > 0 || errno == EINTR) /* a worker that fails has told the keeper itself */
+	while (wait(NULL) > 0 || errno == EINTR) /* a worker that fails reports to the keeper itself */
 		;
 	return 0;
 }
@@ -213,7 +213,7 @@ _Noreturn void fetch_main(struct pull_spec *sp, int keeper, int talk)
 	if (config.run)
 		report_config(talk, config.run);
 	if (fd_send(keeper, &m, sizeof m, NULL, 0) < 0 || fd_recv(keeper, &go, sizeof go, NULL, 0, &n_fds) != sizeof go)
-		_exit(0); /* it has all it needs */
+		_exit(0); /* the keeper has everything it needs */
 	rc = r ? run_workers(r, &m.u.plan, &go, keeper, &e) : bring_local(sp, &m.u.plan, &go, keeper, &e);
 	if (rc < 0)
 		fail(keeper, &e);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/fetch_local: images that lie in a file or a directory: OCI layouts, archives of `docker save`, root file
- * systems. */
+/* oci/fetch_local: images in a file or directory: OCI layouts, archives of `docker save`, root file systems. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +12,7 @@
 #define INDEX_DEPTH_MAX 3
 #define PIECE (256u << 10)
 
-/* Where the layers of the plan are; one image per process. */
+/* The files of the plan's layers; one image per process. */
 static struct bundle *bundle;
 static struct bundle_file files[MANIFEST_LAYERS_MAX];
 
@@ -156,7 +155,7 @@ static int plan_saved(const struct pull_spec *sp, struct fetch_plan *p, struct i
 		if (!name || bundle_find(bundle, name, &files[i], e) < 0)
 			return name ? -e->no
 				    : err_set(e, EBADMSG, "manifest.json of the archive has a layer without a name");
-		/* They have no digest of their own there; what they unpack to has one. */
+		/* Layers have no digest of their own in this format; only their uncompressed content has. */
 		p->layer[i] = (struct plan_layer) { .blob = { .size = files[i].size },
 			.diff_id = c->diff_ids[i],
 			.diff_known = true };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/httpget: libcurl on a short leash. */
+/* oci/httpget: libcurl, restricted. */
 #include "oci/httpget.h"
 
 #include <arpa/inet.h>
@@ -12,22 +12,22 @@
 #include "base/fd.h"
 
 #define CONNECT_TIMEOUT_S 15
-#define STALL_BYTES_S 64L /* slower than this for the whole stall time is not alive */
-#define SMALL_STALLS 4    /* a document has arrived after so many stall times, or never will */
+#define STALL_BYTES_S 64L /* a transfer slower than this during the whole stall time is aborted */
+#define SMALL_STALLS 4    /* time limit of a document, in stall times */
 #define HEADERS_MAX 200
 #define RETRY_AFTER_MAX_S 30
-#define ERROR_TEXT_MAX (64u << 10) /* what comes with an error or a redirect is read to its end, up to this */
+#define ERROR_TEXT_MAX (64u << 10) /* the body of an error or a redirect is read to its end, up to this */
 
 struct httpget {
 	const struct policy *policy;
 	unsigned stall_s;
 	CURL *curl;
-	/* of the request under way */
+	/* of the current request */
 	const struct httpget_spec *sp;
 	struct httpget_answer *a;
-	uint64_t skip; /* of an answer that begins at the beginning although asked not to */
+	uint64_t skip; /* bytes to drop: the server ignored the range and sent the whole body */
 	unsigned n_headers;
-	size_t n_error; /* bytes of text of an answer that is no success */
+	size_t n_error; /* bytes of the body of an unsuccessful answer */
 	bool range_checked;
 	struct err e;
 };
@@ -58,7 +58,7 @@ void httpget_free(struct httpget *h)
 
 /* --- called by libcurl --- */
 
-/* The last moment before a packet leaves. */
+/* Checks the address of a connection before the socket is created. */
 static curl_socket_t on_socket(void *user, curlsocktype purpose, struct curl_sockaddr *sa)
 {
 	struct httpget *h = user;
@@ -95,14 +95,14 @@ static void keep_header(struct httpget *h, struct str name, struct str value)
 		struct challenge c;
 
 		challenge_parse(value, &c);
-		if (c.kind > a->challenge.kind) /* a token rather than a password */
+		if (c.kind > a->challenge.kind) /* Bearer is preferred over Basic */
 			a->challenge = c;
 	} else if (str_ieq(name, STR_LIT("retry-after")) && str_to_u64(value, 86400, &n) == 0) {
 		a->retry_after_s = n > RETRY_AFTER_MAX_S ? RETRY_AFTER_MAX_S : (uint32_t)n;
 	} else if (str_ieq(name, STR_LIT("content-range"))) {
 		struct str first = value;
 
-		/* "bytes 100-199/200" must begin where we asked it to. */
+		/* "bytes 100-199/200" must start at the requested offset. */
 		h->range_checked = str_starts(value, "bytes ");
 		str_skip(&first, h->range_checked ? 6 : 0);
 		first = str_cut(&first, '-');
@@ -117,7 +117,7 @@ static size_t on_header(char *p, size_t size, size_t n, void *user)
 
 	if (++h->n_headers > HEADERS_MAX)
 		return 0;
-	if (str_starts(value, "HTTP/")) { /* what came before was of an interim answer */
+	if (str_starts(value, "HTTP/")) { /* an interim answer preceded this one */
 		*h->a = (struct httpget_answer) { 0 };
 		h->range_checked = false;
 		return size * n;
@@ -146,7 +146,7 @@ static size_t on_body(char *p, size_t size, size_t n, void *user)
 		h->n_error += all;
 		if (h->n_error <= ERROR_TEXT_MAX)
 			return all;
-		h->a->refused = true; /* it would go on for ever, and another time, too */
+		h->a->refused = true; /* too long, and a retry would be no different */
 		(void)err_set(&h->e, EPROTO, "'%.100s' answers with status %ld and more than %u bytes", h->sp->at.host,
 		    status, ERROR_TEXT_MAX);
 		return 0;
@@ -178,11 +178,11 @@ static void set_up(struct httpget *h, struct curl_slist *headers, char range[32]
 	curl_easy_reset(c);
 	(void)curl_easy_setopt(c, CURLOPT_URL, h->sp->url);
 	(void)curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, h->sp->at.http ? "http" : "https");
-	(void)curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L); /* each step is looked at by us */
+	(void)curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L); /* redirects are checked and followed by registry.c */
 	/* a proxy would hide the address from on_socket() */
 	(void)curl_easy_setopt(c, CURLOPT_PROXY, "");
 	(void)curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
-	/* the connect timeout is one of resolving, too */
+	/* so that the connect timeout also applies to name resolution */
 	(void)curl_easy_setopt(c, CURLOPT_QUICK_EXIT, 1L);
 	(void)curl_easy_setopt(c, CURLOPT_USERAGENT, "atoll/" ATOLL_VERSION);
 	(void)curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_TIMEOUT_S);
@@ -191,7 +191,8 @@ static void set_up(struct httpget *h, struct curl_slist *headers, char range[32]
 	(void)curl_easy_setopt(c, CURLOPT_TIMEOUT, h->sp->small ? (long)h->stall_s * SMALL_STALLS : 0L);
 	(void)curl_easy_setopt(c, CURLOPT_BUFFERSIZE, 256L << 10);
 	(void)curl_easy_setopt(c, CURLOPT_HTTPHEADER, headers);
-	(void)curl_easy_setopt(c, CURLOPT_HTTP_CONTENT_DECODING, 0L); /* digests are of what travels */
+	(void)curl_easy_setopt(c, CURLOPT_HTTP_CONTENT_DECODING, 0L); /* digests are computed over the bytes as
+								       * transferred */
 	(void)curl_easy_setopt(c, CURLOPT_OPENSOCKETFUNCTION, on_socket);
 	(void)curl_easy_setopt(c, CURLOPT_OPENSOCKETDATA, h);
 	(void)curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
@@ -268,8 +269,8 @@ int httpget_run(struct httpget *h, const struct httpget_spec *sp, struct httpget
 	if (rc == CURLE_OPERATION_TIMEDOUT && sp->small &&
 	    curl_easy_getinfo(h->curl, CURLINFO_TOTAL_TIME_T, &took_us) == CURLE_OK &&
 	    took_us >= (curl_off_t)h->stall_s * SMALL_STALLS *
-		    900000)          /* the clocks of a timer and of a transfer differ a little */
-		ret->refused = true; /* not a hiccup: it was talking all the time */
+		    900000)          /* the timer's clock and the transfer's differ slightly */
+		ret->refused = true; /* not a stall: data arrived all the time */
 	(void)curl_easy_setopt(h->curl, CURLOPT_HTTPHEADER, NULL);
 	curl_slist_free_all(headers);
 	if (too_long)

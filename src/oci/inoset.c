@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* No file has inode 0 or 1: the first is "none" to the kernel, the second is kept for bad blocks. */
+/* No file has inode 0 or 1: the kernel uses 0 for "none", and 1 is reserved for bad blocks. */
 enum { FREE = 0, GONE = 1 };
 
-/* The slot of ino, or the free one where the search for it ends. */
+/* The entry of ino, or the free one where the search ends. */
 static size_t find(const struct inoset *s, uint64_t ino)
 {
 	size_t i = (size_t)((ino * 0x9e3779b97f4a7c15ull) >> 20) & (s->cap - 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/inoset: a set of inode numbers: what one layer has put down, in a tree that has one file system. */
+/* oci/inoset: a set of inode numbers: the files that one layer has created, in a tree on one file system. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,11 +7,11 @@
 #include <stdint.h>
 
 struct inoset {
-	uint64_t *v;   /* open addressing; 0: free, 1: was taken */
-	size_t n, cap; /* n counts both */
+	uint64_t *v;   /* open addressing; 0: free, 1: deleted */
+	size_t n, cap; /* n counts used and deleted entries */
 };
 
 int inoset_add(struct inoset *s, uint64_t ino); /* -ENOMEM */
 bool inoset_has(const struct inoset *s, uint64_t ino);
-void inoset_drop(struct inoset *s, uint64_t ino); /* not there is fine */
+void inoset_drop(struct inoset *s, uint64_t ino); /* no-op if it is not in the set */
 void inoset_done(struct inoset *s);

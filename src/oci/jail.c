@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/jail: uids, limits, capabilities, filters of system calls. */
+/* oci/jail: uids, resource limits, capabilities, seccomp filters. */
 #include "oci/jail.h"
 
 #include <fcntl.h>
@@ -28,9 +28,9 @@
 #define NAMESPACES \
 	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
 
-#define END INT_MIN /* 0 is a call: read() */
+#define END INT_MIN /* 0 is a valid call: read() */
 
-/* Bytes through fds, memory, time, the end. */
+/* I/O on open fds, memory, time, exit. */
 static const int calls_plain[] = {
 	SCMP_SYS(read),
 	SCMP_SYS(write),
@@ -168,13 +168,13 @@ static int allow(scmp_filter_ctx ctx, const int *calls)
 
 	for (; r == 0 && *calls != END; calls++) {
 		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, *calls, 0);
-		if (r == -EDOM || r == -EFAULT) /* not a call of this machine */
+		if (r == -EDOM || r == -EFAULT) /* the call does not exist on this architecture */
 			r = 0;
 	}
 	return r;
 }
 
-/* A fork or a thread, in no new namespace; glibc asks for clone3 first, whose flags no filter can see. */
+/* Allows a fork or a thread without new namespaces. glibc tries clone3 first, whose flags a filter cannot see. */
 static int allow_fork(scmp_filter_ctx ctx)
 {
 	int r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1, SCMP_A0(SCMP_CMP_MASKED_EQ, NAMESPACES, 0));
@@ -195,7 +195,7 @@ static int allow_sockets(scmp_filter_ctx ctx)
 	return r < 0 ? r : seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, AF_INET6));
 }
 
-/* Only FIFOs, which need no power, of all that mknodat() makes. */
+/* Of all that mknodat() makes, allows only FIFOs, which need no privilege. */
 static int allow_fifo(scmp_filter_ctx ctx)
 {
 	return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mknodat), 1,
@@ -236,7 +236,7 @@ static int limit(int what, rlim_t n, struct err *e)
 	return r < 0 ? err_set(e, -r, "set a limit: %s", strerror(-r)) : 0;
 }
 
-/* For all: no core file with strangers' bytes, an end together with the keeper, no way back. */
+/* For all processes: no core dumps with untrusted bytes, die together with the keeper, no new privileges. */
 static int settle(struct err *e)
 {
 	if (limit(RLIMIT_CORE, 0, e) < 0)
@@ -249,8 +249,8 @@ static int settle(struct err *e)
 	return 0;
 }
 
-/* The bounding set stays: without new privileges it means nothing, and to lower it would take one of those that are
- * gone. */
+/* The bounding set stays: it has no effect with no_new_privs, and lowering it would need a capability that is
+ * already dropped. */
 static int no_caps(struct err *e)
 {
 	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -274,7 +274,7 @@ int jail_fetcher(uid_t uid, struct err *e)
 	return filter((const int *[]) { calls_reader, calls_network, NULL }, FORK | READING | SOCKETS, e);
 }
 
-/* Reading what is there, whoever owns it: only below a root of its own. */
+/* Keeps CAP_DAC_READ_SEARCH, after changing the root to dir_fd. */
 static int read_all_below(int dir_fd, uid_t uid, struct err *e)
 {
 	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -306,7 +306,7 @@ int jail_applier(int root_fd, struct err *e)
 	const uint64_t keep = CAPS_BIT(CAP_CHOWN) | CAPS_BIT(CAP_DAC_OVERRIDE) | CAPS_BIT(CAP_FOWNER) |
 	    CAPS_BIT(CAP_FSETID) | CAPS_BIT(CAP_SETFCAP);
 
-	/* Any directory would do as the place to stand on for a moment: the old root goes right after. */
+	/* "/proc" is an arbitrary mount point: the old root is detached right afterwards. */
 	if (mount_make_private(e) < 0 || mount_put(root_fd, AT_FDCWD, "/proc", e) < 0 || mount_pivot(root_fd, e) < 0)
 		return err_wrap(e, "enter the image's directory");
 	errno = -caps_drop(keep);

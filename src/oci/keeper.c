@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/keeper: one loop over the processes of a pull. */
+/* oci/keeper: one event loop over the processes of a pull. */
 #include "oci/keeper.h"
 
 #include <fcntl.h>
@@ -25,10 +25,10 @@
 
 #define PROGRESS_MS 250
 
-struct storer {        /* of a layer */
+struct storer {        /* of one layer */
 	pid_t pid;     /* 0: none */
-	int result_fd; /* struct stored comes here */
-	int file_fd;   /* grows */
+	int result_fd; /* returns a struct stored */
+	int file_fd;   /* the blob being written */
 };
 
 struct stored {
@@ -43,13 +43,13 @@ struct keeper {
 	int signals;
 	pid_t fetcher, applier, recipe; /* 0: none */
 	int fetch_sock, apply_sock;
-	bool planned, fetched; /* fetched: the fetcher has nothing more to say */
+	bool planned, fetched; /* fetched: the fetcher has ended */
 	struct fetch_plan plan;
-	int blob[MANIFEST_LAYERS_MAX];    /* there and checked; -1: not yet */
-	bool needed[MANIFEST_LAYERS_MAX]; /* asked for, and no pipe came yet */
+	int blob[MANIFEST_LAYERS_MAX];    /* complete and verified; -1: not yet */
+	bool needed[MANIFEST_LAYERS_MAX]; /* requested, but no pipe has arrived yet */
 	bool from_cache[MANIFEST_LAYERS_MAX];
 	struct storer storer[MANIFEST_LAYERS_MAX];
-	uint32_t next; /* layer to be laid */
+	uint32_t next; /* the layer to apply next */
 	bool laying;
 	uint64_t told_ms;
 	char key[PLACE_KEY_SIZE];
@@ -58,7 +58,7 @@ struct keeper {
 
 /* --- processes --- */
 
-/* In a child of ours: everything that it was not given is closed. */
+/* In a child: closes all fds except these. */
 static void keep_only(int a, int b, int c, int d)
 {
 	int keep[] = { a, b, c, d };
@@ -102,8 +102,8 @@ static int start_fetcher(struct keeper *k, struct err *e)
 	return k->fetcher < 0 ? err_sys(e, "fork") : 0;
 }
 
-/* The image's directory, with ids on disk as the image has them, whatever they are outside of the applier's user
- * namespace. */
+/* The image's directory as an idmapped mount: ids on disk are those of the image, whatever they are mapped to
+ * outside the applier's user namespace. */
 static int make_root(struct keeper *k, int *ret_fd, struct err *e)
 {
 	char path[48];
@@ -155,7 +155,7 @@ static int start_applier(struct keeper *k, struct err *e)
 		return -e->no;
 	ssize_t n = fd_send(k->apply_sock, "r", 1, &root, 1);
 
-	/* One that has ended already may have said why. */
+	/* An applier that has already ended may have sent the reason. */
 	if ((n < 0 && n != -EPIPE) || fd_recv(k->apply_sock, &r, sizeof r, NULL, 0, &n_fds) != sizeof r)
 		return err_set(e, EPIPE, "the applier died at its start");
 	if (r.e.no) {
@@ -205,7 +205,7 @@ static void reap(pid_t *pid, bool by_force)
 	*pid = 0;
 }
 
-/* --- what comes in --- */
+/* --- messages --- */
 
 static int take_plan(struct keeper *k, const struct fetch_plan *plan, struct err *e)
 {
@@ -318,7 +318,7 @@ static int on_laid(struct keeper *k, struct err *e)
 	return err_wrap(e, "layer %u", k->next + 1);
 }
 
-/* --- what follows from it --- */
+/* --- transitions --- */
 
 static int lay_next(struct keeper *k, struct err *e)
 {
@@ -336,7 +336,7 @@ static int finish(struct keeper *k, struct err *e)
 {
 	if (k->recipe > 0 && recipe_end(&k->place, &k->recipe, e) < 0)
 		return -e->no;
-	fd_close(take_fd(&k->apply_sock)); /* its sign to end */
+	fd_close(take_fd(&k->apply_sock)); /* tells the applier to exit */
 	reap(&k->applier, false);
 	place_key(&k->plan, k->key);
 	if (place_finish(&k->place, k->key, k->sp->name, &k->plan, e) < 0)
@@ -359,7 +359,7 @@ static void tell(struct keeper *k)
 			report_progress(k->sp->talk, "download", i + 1, k->plan.n_layers, (uint64_t)st.st_size,
 			    k->plan.layer[i].blob.size);
 	}
-	if (k->laying) { /* the expander reads through our own open file */
+	if (k->laying) { /* the expander shares our file offset */
 		off_t at = lseek(k->blob[k->next], 0, SEEK_CUR);
 
 		report_progress(k->sp->talk, "unpack", k->next + 1, k->plan.n_layers, at < 0 ? 0 : (uint64_t)at,
@@ -367,7 +367,7 @@ static void tell(struct keeper *k)
 	}
 }
 
-/* Layers that nobody will bring any more. */
+/* Fails if a needed layer can no longer arrive. */
 static int check_all_coming(const struct keeper *k, struct err *e)
 {
 	for (uint32_t i = 0; k->fetched && !k->done && i < k->plan.n_layers; i++) {
@@ -393,7 +393,7 @@ static int turn(struct keeper *k, struct err *e)
 		return err_sys(e, "wait");
 	if (p[0].revents || p[3].revents)
 		return err_set(e, ECANCELED, "cancelled");
-	/* The fetcher first: why a layer stopped is known to it, a storer only sees that it did. */
+	/* The fetcher comes first: it knows why a transfer stopped, a storer only sees that it did. */
 	if (p[1].revents && on_fetch(k, e) < 0)
 		return -e->no;
 	if (p[2].revents && k->apply_sock >= 0 && on_laid(k, e) < 0)
@@ -475,9 +475,10 @@ int keeper_run(const struct keeper_spec *sp, struct err *e)
 	if (k.done)
 		*e = ERR_INIT;
 	else if (k.recipe > 0 && e->no == EBADMSG)
-		(void)recipe_end(&k.place, &k.recipe, e); /* an archive that stops short is not the reason */
+		(void)recipe_end(&k.place, &k.recipe, e); /* the truncated archive is only a consequence */
 	if (k.blobs.dir_fd >= 0)
-		(void)blobs_trim(&k.blobs, sp->cache_bytes, &freed, &trim); /* too full a cache is no reason to fail */
+		(void)blobs_trim(&k.blobs, sp->cache_bytes, &freed, &trim); /* a cache above its quota is no reason
+									     * to fail */
 	end(&k);
 	if (k.done)
 		report_done(sp->talk, k.key, k.cached);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/layer: entries of an archive become files of a tree. */
+/* oci/layer: creates files of a tree from the entries of an archive. */
 #include "oci/layer.h"
 
 #include <fcntl.h>
@@ -13,9 +13,9 @@
 
 #define TIMES_MAX (64u << 20)
 
-struct dir_time { /* in front of a name, in the list of times */
+struct dir_time { /* header of each name in the list of times */
 	int64_t s;
-	uint32_t ns, n; /* n: of the name, with its NUL */
+	uint32_t ns, n; /* n: length of the name, including the NUL */
 };
 
 static int on_entry(void *user, const struct tape_entry *en);
@@ -75,8 +75,8 @@ static const struct timespec *times_of(const struct tape_entry *en, struct times
 	return ts;
 }
 
-/* Attributes of a file (fd) or directory; those of links mean nothing. A file's capabilities come last, see
- * finish_file(). */
+/* Sets extended attributes of a file (fd) or directory; those of links have no effect. A file's capabilities are
+ * set last, see finish_file(). */
 static int set_xattrs(struct layer *l, int fd, const struct tape_entry *en, struct err *e)
 {
 	char name[256];
@@ -108,7 +108,7 @@ static int finish_file(struct layer *l, int fd, const struct tape_entry *en, str
 
 	if ((uid != 0 || gid != 0) && fchown(fd, uid, gid) < 0)
 		return err_sys(e, "set the owner");
-	if (fchmod(fd, en->mode) < 0) /* after the owner: a change of that takes set-uid away */
+	if (fchmod(fd, en->mode) < 0) /* after the owner, because chown clears the set-uid bit */
 		return err_sys(e, "set the permissions");
 	if (l->has_caps && fsetxattr(fd, "security.capability", l->caps, l->n_caps, 0) < 0)
 		return err_sys(e, "set capabilities");
@@ -123,7 +123,7 @@ static int finish_other(struct layer *l, int dirfd, const char *name, const stru
 
 	if (fchownat(dirfd, name, owner(l, en->uid), owner(l, en->gid), AT_SYMLINK_NOFOLLOW) < 0)
 		return err_sys(e, "set the owner");
-	/* no link: it was looked at, and nobody else is here */
+	/* not a link: it was checked, and no other process changes the tree */
 	if (en->type != TAPE_SYMLINK && fchmodat(dirfd, name, en->mode, 0) < 0)
 		return err_sys(e, "set the permissions");
 	if (utimensat(dirfd, name, times_of(en, ts), AT_SYMLINK_NOFOLLOW) < 0)
@@ -202,7 +202,7 @@ static int put_file(struct layer *l, int dirfd, const char *name, const struct t
 	return set_xattrs(l, l->file, en, e);
 }
 
-/* The target is looked up here and now, in this tree, by the same rules as any name. */
+/* The target is looked up in the current tree, by the same rules as any name. */
 static int put_hardlink(struct layer *l, struct layer_path *p, const struct tape_entry *en, struct err *e)
 {
 	struct layer_path to;
@@ -218,7 +218,7 @@ static int put_hardlink(struct layer *l, struct layer_path *p, const struct tape
 		return err_wrap(e, "hard link to '%.80s'", en->target);
 	}
 	const char *to_name = to.part[to.n - 1];
-	autoclose int to_dir = fcntl(dirfd, F_DUPFD_CLOEXEC, 3); /* the next walk closes the layer's own */
+	autoclose int to_dir = fcntl(dirfd, F_DUPFD_CLOEXEC, 3); /* the next walk closes the layer's own fd */
 
 	if (to_dir < 0 || fstatat(to_dir, to_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_set(e, EBADMSG, "hard link to '%.80s', which is not there", en->target);
@@ -270,7 +270,7 @@ static int put_entry(struct layer *l, struct layer_path *p, const struct tape_en
 #define WHITEOUT ".wh."
 #define OPAQUE ".wh..wh..opq"
 
-/* The name of something below that this layer takes away, or of a directory of which it takes all that is below. */
+/* Handles a whiteout: removes an entry of lower layers, or everything that a directory has from lower layers. */
 static int take_whiteout(struct layer *l, struct layer_path *p, struct err *e)
 {
 	const char *mark = p->part[p->n - 1], *name = mark + strlen(WHITEOUT);
@@ -278,13 +278,13 @@ static int take_whiteout(struct layer *l, struct layer_path *p, struct err *e)
 	int dirfd;
 	int rc = layer_walk(l, p, false, &dirfd, e);
 
-	if (rc == -ENOENT) /* there is nothing to be taken away */
+	if (rc == -ENOENT) /* nothing to remove */
 		return 0;
 	if (rc < 0)
 		return rc;
 	if (strcmp(mark, OPAQUE) == 0)
 		return layer_clear_lower(l, dirfd, (unsigned)p->n, e);
-	if (strncmp(name, WHITEOUT, strlen(WHITEOUT)) == 0) /* notes of aufs for itself */
+	if (strncmp(name, WHITEOUT, strlen(WHITEOUT)) == 0) /* metadata of aufs */
 		return 0;
 	if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return err_set(e, EBADMSG, "it is a whiteout of nothing that could be");
@@ -292,7 +292,7 @@ static int take_whiteout(struct layer *l, struct layer_path *p, struct err *e)
 		return errno == ENOENT ? 0 : err_sys(e, "look at '%.80s'", name);
 	if (!inoset_has(&l->mine, st.st_ino))
 		return layer_remove(l, dirfd, name, e);
-	if (!S_ISDIR(st.st_mode)) /* put there by this very layer, and so not meant */
+	if (!S_ISDIR(st.st_mode)) /* created by this layer, so the whiteout does not apply */
 		return 0;
 	autoclose int fd = openat(dirfd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return fd < 0 ? err_sys(e, "open '%.80s'", name) : layer_clear_lower(l, fd, (unsigned)p->n, e);
@@ -322,13 +322,13 @@ static int take_entry(struct layer *l, const struct tape_entry *en, struct err *
 	if (en->type == TAPE_CHAR || en->type == TAPE_BLOCKDEV) {
 		if (p.n < 2 || strcmp(p.part[0], "dev") != 0)
 			return err_set(e, EBADMSG, "it is a device");
-		t->devices++; /* a sandbox has a /dev of its own */
+		t->devices++; /* a sandbox has its own /dev */
 		return 0;
 	}
 	return put_entry(l, &p, en, e);
 }
 
-/* --- called by the reader of the archive --- */
+/* --- callbacks of the archive reader --- */
 
 static int on_entry(void *user, const struct tape_entry *en)
 {
@@ -368,7 +368,7 @@ static int on_end(void *user)
 	return finish_file(l, fd, &l->entry, &l->e);
 }
 
-/* --- bytes --- */
+/* --- feeding --- */
 
 int layer_put(struct layer *l, const void *p, size_t n, struct err *e)
 {
@@ -385,7 +385,7 @@ int layer_put(struct layer *l, const void *p, size_t n, struct err *e)
 			      : err_set(e, -rc, "read the archive: %s", strerror(-rc));
 }
 
-/* Directories that are still there get the times they came with. */
+/* Sets the times of directories that still exist. */
 static int set_dir_times(struct layer *l, struct err *e)
 {
 	struct str all = buf_view(&l->times);
@@ -405,7 +405,7 @@ static int set_dir_times(struct layer *l, struct err *e)
 		dirfd = l->root;
 		if (p.n > 0 && layer_walk(l, &p, false, &dirfd, e) < 0)
 			continue;
-		/* after the walk, which may have put another name there */
+		/* read after the walk, which may have changed the name */
 		const char *name = p.n ? p.part[p.n - 1] : ".";
 
 		if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/layer_meta: which extended attributes a file of an image may bring along. */
+/* oci/layer_meta: which extended attributes a file of an image may have. */
 #include <endian.h>
 #include <linux/capability.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 
 #define XATTR_VALUE_MAX 4096
 
-/* A program with capabilities that are not to be had in a sandbox could not be started at all: exec() refuses. Without
- * the attribute it runs like any other, and most of them have another way (ping has one). */
+/* exec() refuses a program with file capabilities that a sandbox cannot have. Without the attribute it runs, and
+ * most such programs have another way (as ping does). */
 static bool caps_ok(struct str value)
 {
 	struct vfs_ns_cap_data d = { 0 };
@@ -34,6 +34,6 @@ bool layer_xattr_ok(const struct tape_xattr *x)
 		return false;
 	if (str_is(x->name, "security.capability"))
 		return caps_ok(x->value);
-	/* user.overlay.*: what an overlay without privileges would take for its own notes. */
+	/* user.overlay.* would be interpreted by an unprivileged overlayfs. */
 	return str_starts(x->name, "user.") && !str_starts(x->name, "user.overlay.") && x->name.n > 5;
 }

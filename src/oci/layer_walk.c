@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/layer_walk: from a name to the directory it lies in, and removal of what a whiteout names. */
+/* oci/layer_walk: finds the directory of a name, and removes what a whiteout names. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -40,9 +40,9 @@ void layer_forget_parent(struct layer *l)
 	buf_clear(&l->parent_path);
 }
 
-/* Debian and others have merged /bin into /usr/bin and so on, /var/run into /run; a layer that was made by a tool
- * without the tree at hand still has the old names. These few links, if they lead where they always lead, are put into
- * the name itself. No other link is passed. */
+/* Debian and others have merged /bin into /usr/bin and so on, and /var/run into /run. A layer made by a tool
+ * without the tree may still use the old names. These few links, if they have their usual target, are resolved in
+ * the name itself. No other link is followed. */
 static void expand_merged(struct layer *l, struct layer_path *p)
 {
 	static const struct {
@@ -66,8 +66,7 @@ static void expand_merged(struct layer *l, struct layer_path *p)
 			continue;
 		(void)snprintf(path, sizeof path, "%s%s%s", merged[i].name, merged[i].sub ? "/" : "",
 		    merged[i].sub ? merged[i].sub : "");
-		/* Both of "var" and "var/run" are looked at without a link before them: if var is one, its walk
-		 * refuses. */
+		/* "var" and "var/run" are read without following links: if var is a link, the walk refuses it. */
 		ssize_t n = readlinkat(l->root, path, to, sizeof to - 1);
 		if (n < 0)
 			return;
@@ -95,7 +94,7 @@ static int make_dir(struct layer *l, int dirfd, const char *name, struct err *e)
 	return 0;
 }
 
-/* One step down. An O_PATH fd of a directory, never of what a link leads to. */
+/* Descends one level. Returns an O_PATH fd of a directory, never of a link's target. */
 static int step_down(struct layer *l, int dirfd, const char *name, bool make, int *ret_fd, struct err *e)
 {
 	const int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -162,7 +161,7 @@ int layer_walk(struct layer *l, struct layer_path *p, bool make, int *ret_fd, st
 
 static int remove_below(struct layer *l, int dirfd, const char *name, bool all, unsigned depth, struct err *e);
 
-/* Of a directory everything, or only what layers below have put there. */
+/* Removes everything in a directory, or only what lower layers have put there. */
 static int empty_dir(struct layer *l, int dirfd, bool all, unsigned depth, struct err *e)
 {
 	int own = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
@@ -199,8 +198,7 @@ static int remove_below(struct layer *l, int dirfd, const char *name, bool all, 
 	}
 	if (keep)
 		return 0;
-	/* The number may come back as that of another file. A file that has more names stays: its number is still its
-	 * own. */
+	/* The inode number may be reused for another file. A file with more names keeps its number. */
 	if (S_ISDIR(st.st_mode) || st.st_nlink == 1)
 		inoset_drop(&l->mine, st.st_ino);
 	if (unlinkat(dirfd, name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) < 0)

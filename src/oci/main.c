@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll-pull: makes a root directory of an image, see docs/images.md and atoll-pull(8). */
+/* atoll-pull: makes a root directory from an image, see docs/images.md and atoll-pull(8). */
 #include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include "oci/report.h"
 #include "oci/trash.h"
 
-#define MAX_MB 8192 /* of an image, unpacked */
+#define MAX_MB 8192 /* size of an unpacked image */
 #define CACHE_MB 10240
 #define MAX_ENTRIES 1000000
 #define STALL_S 30
@@ -31,7 +31,7 @@ struct options {
 	struct pull_spec pull;
 	const char *cache, *state, *name, *auth_file;
 	uint64_t cache_mb, idle_s;
-	int talk; /* -1: stdout, and nobody to take credentials from */
+	int talk; /* -1: stdout, and no socket to read credentials from */
 	bool check, gc, gc_images, upload;
 	char *keep[KEEP_MAX];
 	size_t n_keep;
@@ -192,14 +192,13 @@ static int take_option(struct options *o, int c, struct err *e)
 	}
 }
 
-/* oci:DIR[:TAG], archive:FILE[:TAG]. A colon in a path is taken for that of a tag only if nothing is there by the whole
- * name. */
+/* oci:DIR[:TAG], archive:FILE[:TAG]. A colon separates a tag only if no file has the whole name. */
 static int take_path(struct options *o, const char *path, bool is_dir, struct err *e)
 {
 	char file[4096];
 	const char *colon = strrchr(path, ':');
 
-	/* whoever speaks through a socket has no business with paths of this machine */
+	/* a client of the socket must not access paths of this machine */
 	if (o->talk >= 0)
 		return err_set(e, EINVAL, "only images of registries can be had here");
 	o->pull.source = is_dir ? PULL_LAYOUT : PULL_ARCHIVE;
@@ -243,7 +242,7 @@ static int take_image(struct options *o, const char *name, struct err *e)
 	return 0;
 }
 
-/* One line, or all of a file. */
+/* Reads one line of the socket, or a whole file. */
 static int read_creds(struct options *o, struct err *e)
 {
 	autobuf struct buf b = BUF_INIT(CREDS_LINE_MAX);
@@ -271,7 +270,7 @@ static int read_creds(struct options *o, struct err *e)
 	return rc;
 }
 
-/* A key per line, then an empty line: without that the list is not whole, and nothing must go. */
+/* One key per line, then an empty line. Without the empty line the list is incomplete and nothing may be removed. */
 static int read_keep(struct options *o, struct err *e)
 {
 	static char text[KEEP_MAX * PLACE_KEY_SIZE + 1];
@@ -290,12 +289,12 @@ static int read_keep(struct options *o, struct err *e)
 	return err_set(e, EPROTO, "the list of images to keep is not whole");
 }
 
-/* Nobody waits for this, and it must not be in anybody's way. Whoever ends us meanwhile leaves the rest to the next
- * server that starts. */
+/* Runs at idle priority, because no client waits for it. If it is killed, the next server that starts deletes the
+ * rest. */
 static void empty_trash(const struct place *p)
 {
 	(void)setpriority(PRIO_PROCESS, 0, 19);
-	(void)syscall(SYS_ioprio_set, 1 /* this process */, 0, 3 << 13 /* the disk's idle time */);
+	(void)syscall(SYS_ioprio_set, 1 /* IOPRIO_WHO_PROCESS */, 0, 3 << 13 /* IOPRIO_CLASS_IDLE */);
 	trash_empty(p->trash_fd);
 }
 
@@ -324,7 +323,7 @@ static int collect(struct options *o, struct err *e)
 	return e->no ? -e->no : 0;
 }
 
-/* "BYTES" or "BYTES NAME": which of the images in it. */
+/* "BYTES" or "BYTES NAME", where NAME selects one of several images. */
 static int read_size(struct options *o, uint64_t *ret, struct err *e)
 {
 	char line[24 + PULL_NAME_SIZE];
@@ -341,9 +340,9 @@ static int read_size(struct options *o, uint64_t *ret, struct err *e)
 	return 0;
 }
 
-/* A line with the size of an archive, then the archive: into a file without a name, as it has to be read here and
- * there. Nobody looks at a byte of it in this process. What is too much is read to its end, or the other side would
- * find a broken socket before the reason. */
+/* Reads a line with the size of an archive and then the archive into an unnamed file, because it must be seekable.
+ * This process does not parse it. An archive that is too large is still read to its end: otherwise the peer would
+ * see a broken socket before it sees the reason. */
 static int take_upload(struct options *o, struct err *e)
 {
 	static char piece[256 << 10];

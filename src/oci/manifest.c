@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/manifest: strict reading of what strangers wrote, with words for what is wrong. */
+/* oci/manifest: strict parsing of untrusted documents, with descriptive errors. */
 #include "oci/manifest.h"
 
 #include <string.h>
@@ -8,10 +8,10 @@
 #include "base/buf.h"
 #include "http/json.h"
 
-#define NAMES_MAX 110 /* of the names that an error lists */
+#define NAMES_MAX 110 /* length of the list of names in an error */
 #define MORE "..."
 #define INDEX_ENTRIES_MAX 1024
-#define TEXT_MAX 32768 /* of one string in a configuration */
+#define TEXT_MAX 32768 /* length of one string in a configuration */
 
 static const char *const index_types[] = {
 	"application/vnd.oci.image.index.v1+json",
@@ -99,7 +99,7 @@ int manifest_kind(struct str text, enum manifest_kind *ret, struct err *e)
 	if (lists == layered)
 		return err_set(e, EBADMSG, "the manifest has %s",
 		    lists ? "both manifests and layers" : "neither manifests nor layers");
-	/* Both forms at once are how one image can be two to two readers. */
+	/* A document of both forms could be different images to different readers. */
 	if (type && !is_one_of(type, lists ? index_types : image_types))
 		return err_set(e, ENOTSUP, "manifests of type '%.80s' are not supported", type);
 	*ret = lists ? MANIFEST_INDEX : MANIFEST_IMAGE;
@@ -145,7 +145,7 @@ static bool has_name(const json_t *entry, const char *tag)
 	return strcmp(name, tag) == 0 || (colon && strcmp(colon + 1, tag) == 0);
 }
 
-/* "one, app:2": what images of a layout are called. */
+/* "one, app:2": the names of the images in a layout. */
 static void put_names(struct buf *out, const json_t *list)
 {
 	for (size_t i = 0; i < json_array_size(list); i++) {
@@ -165,7 +165,7 @@ void manifest_put_name(struct buf *out, const char *name)
 		buf_fmt(out, "%s%s", out->n ? ", " : "", name);
 }
 
-/* "linux/arm64, linux/s390x": what an index has instead. */
+/* "linux/arm64, linux/s390x": the platforms in an index. */
 static void put_offers(struct buf *out, const json_t *list)
 {
 	size_t i;
@@ -208,7 +208,7 @@ int manifest_choose(struct str index, const struct platform *want, const char *t
 	put_names(&names, list);
 	if (n_others > 0)
 		return err_set(e, EINVAL, "there are several images in it, say which one: %s", buf_cstr(&names));
-	if (!found && n_bare == 1) /* usual in layouts: its own configuration tells what it is for */
+	if (!found && n_bare == 1) /* usual in layouts: the image's configuration names its platform */
 		found = bare;
 	if (found)
 		return read_blob(found, "an entry of the index", ret, &type, e);
@@ -300,7 +300,7 @@ static bool shape_ok(json_t *j, enum shape shape)
 	return json_is_object(j);
 }
 
-/* Only what somebody here knows what to do with, each in its right shape. */
+/* Copies the fields that are used here, after checking their types. */
 static int pick(const json_t *from, json_t *to, struct err *e)
 {
 	static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/manifest: the JSON documents of an image: index (or docker's manifest list), manifest (OCI or docker schema 2),
- * configuration. Text in, checked structures out; no I/O. What stands in them was written by strangers. */
+/* oci/manifest: the JSON documents of an image: index (or docker's manifest list), manifest (OCI or docker schema
+ * 2), configuration. Parses text into checked structures; no I/O. The documents are not trusted. */
 #pragma once
 
 #include <jansson.h>
@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "oci/digest.h"
 
-#define MANIFEST_TEXT_MAX (4u << 20) /* of each document; registries have the same limit */
+#define MANIFEST_TEXT_MAX (4u << 20) /* per document; registries have the same limit */
 #define MANIFEST_LAYERS_MAX 128
 
 struct buf;
@@ -22,21 +22,21 @@ struct blob {
 };
 
 struct platform {
-	const char *os, *arch, *variant; /* variant NULL: whichever */
+	const char *os, *arch, *variant; /* variant NULL: any */
 };
 
-/* The machine that we run on. */
+/* The platform of this machine. */
 struct platform platform_here(void);
 
 enum manifest_kind { MANIFEST_IMAGE = 1, MANIFEST_INDEX };
 
-/* What a document is, by its own words and, where those are missing, its shape. -EBADMSG, -ENOTSUP. */
+/* The kind of a document, by its media type or, without one, by its fields. -EBADMSG, -ENOTSUP. */
 int manifest_kind(struct str text, enum manifest_kind *ret, struct err *e);
 
-/* The manifest for that platform in an index. tag: only entries that carry it as their name (of OCI layouts); NULL:
- * any. -ENOENT names what there is. */
+/* Finds the manifest for a platform in an index. tag: only entries with that name (OCI layouts); NULL: any. The
+ * error of -ENOENT lists what is available. */
 int manifest_choose(struct str index, const struct platform *want, const char *tag, struct blob *ret, struct err *e);
-void manifest_put_name(struct buf *out, const char *name); /* to a list for an error, as long as there is room */
+void manifest_put_name(struct buf *out, const char *name); /* appends to a list for an error, while there is room */
 
 struct manifest {
 	struct blob config;
@@ -49,10 +49,10 @@ int manifest_read(struct str text, struct manifest *ret, struct err *e);
 struct image_config {
 	struct digest diff_ids[MANIFEST_LAYERS_MAX];
 	uint32_t n_diff_ids;
-	/* Env, Cmd, Entrypoint, WorkingDir, User, ExposedPorts, Labels: those that were there */
+	/* Env, Cmd, Entrypoint, WorkingDir, User, ExposedPorts, Labels: those that are present. */
 	json_t *run;
 };
 
-/* want: an image for another machine is refused (-ENOEXEC). */
+/* An image for a platform other than want is refused (-ENOEXEC). */
 int image_config_read(struct str text, const struct platform *want, struct image_config *ret, struct err *e);
 void image_config_done(struct image_config *c);

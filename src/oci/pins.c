@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/pins: names in directories, and one lock. */
+/* oci/pins: files in directories, and one lock. */
 #include "oci/pins.h"
 
 #include <dirent.h>
@@ -19,10 +19,10 @@
 #include "oci/digest.h"
 
 #define STATE_FILE "state"
-/* device and inode of the directories above the state directory, the nearest first */
+/* device and inode of the parents of the state directory, nearest first */
 #define ABOVE_FILE "above"
 #define USER_SIZE 33
-#define STRAY_S (7 * 24 * 3600) /* a disk that is not mounted for a while is no reason */
+#define STRAY_S (7 * 24 * 3600) /* a disk may be unmounted for a while */
 #define ABOVE_MAX 4096
 
 static int open_dir(int at, const char *name, int *ret, struct err *e)
@@ -41,7 +41,7 @@ static int put_file(int at, const char *name, const char *text, struct err *e)
 	return rc < 0 ? err_set(e, -rc, "note who needs an image: %s", strerror(-rc)) : 0;
 }
 
-/* Cuts the last name off. false: that was the root. */
+/* Removes the last component. false: the path was the root. */
 static bool go_up(char *path)
 {
 	char *slash = strrchr(path, '/');
@@ -52,8 +52,8 @@ static bool go_up(char *path)
 	return true;
 }
 
-/* Where the state directory is, so that it can be told later whether it was removed or is only out of sight: a disk
- * that is not mounted, mounts that another server does not have. */
+/* Records the parents of the state directory, to tell later whether it was removed or is only not visible: its
+ * disk may be unmounted, or another server may not have its mounts. */
 static int note_above(int at, const char *state, struct err *e)
 {
 	autobuf struct buf text = BUF_INIT(ABOVE_MAX);
@@ -71,7 +71,7 @@ static int note_above(int at, const char *state, struct err *e)
 	return text.bad ? 0 : put_file(at, ABOVE_FILE, text.p, e);
 }
 
-/* The nearest directory above it that there is is the one that was there: so somebody has removed what was below. */
+/* If the nearest existing parent is the recorded directory, the state directory below it was removed. */
 static bool is_removed(const char *state, const char *above)
 {
 	struct str lines = str_of(above);
@@ -99,7 +99,7 @@ static int open_own(struct pins *p, const char *user, const char *state, struct 
 {
 	if (open_dir(p->users_fd, user, &p->own_fd, e) < 0)
 		return -e->no;
-	(void)futimens(p->own_fd, NULL); /* seen just now */
+	(void)futimens(p->own_fd, NULL); /* marks it as in use */
 	return put_file(p->own_fd, STATE_FILE, state, e) < 0 ? -e->no : note_above(p->own_fd, state, e);
 }
 
@@ -114,7 +114,7 @@ int pins_open(int images_fd, const char *state, struct pins *ret, struct err *e)
 	digest_of(str_of(state), &d);
 	digest_hex(&d, hex);
 	(void)str_copy(user, sizeof user, (struct str) { hex, USER_SIZE - 1 });
-	if (pins_lock(ret, e) < 0) /* or it may be taken for a stray while it is made */
+	if (pins_lock(ret, e) < 0) /* otherwise it could be taken for a stray while it is created */
 		return -e->no;
 	int rc = open_own(ret, user, state, e);
 
@@ -148,7 +148,7 @@ int pins_add(const struct pins *p, const char *key, struct err *e)
 	return p->own_fd < 0 ? 0 : put_file(p->own_fd, key, "", e);
 }
 
-/* fn(at, name) for each entry; stops at the first that says true. -errno: it cannot be read. */
+/* Calls fn(at, name) for each entry and stops at the first true. -errno: the directory cannot be read. */
 static int each(int dir_fd, bool (*fn)(int at, const char *name, const void *user), const void *user)
 {
 	int own = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), found = 0;
@@ -192,7 +192,7 @@ int pins_set(const struct pins *p, char *const *keys, size_t n, struct err *e)
 		if (pins_add(p, keys[i], e) < 0)
 			return -e->no;
 	}
-	(void)each(p->own_fd, drop_unwanted, &(struct wanted) { keys, n }); /* one too many does no harm */
+	(void)each(p->own_fd, drop_unwanted, &(struct wanted) { keys, n }); /* a superfluous pin does no harm */
 	return 0;
 }
 

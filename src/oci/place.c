@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/place: directories of the cache, slots, and the one rename that makes an image. */
+/* oci/place: the cache's directories, slots, and the rename that publishes an image. */
 #include "oci/place.h"
 
 #include <dirent.h>
@@ -18,7 +18,7 @@
 #include "oci/trash.h"
 
 #define SLOT_WAIT_MS 60000
-#define FORMAT "atoll image 1\n" /* another way to lay layers gives another key */
+#define FORMAT "atoll image 1\n" /* part of the key: change it when layers are applied differently */
 
 static int open_dir(int at, const char *name, mode_t mode, int *ret, struct err *e)
 {
@@ -74,7 +74,7 @@ int place_take_slot(struct place *p, struct err *e)
 	rc = tree_remove(p->work_fd, p->name);
 	if (rc < 0 && rc != -ENOENT)
 		return err_set(e, -rc, "remove what an interrupted pull has left: %s", strerror(-rc));
-	/* Only root may pass: below there will be set-uid programs that the host's users have no business with. */
+	/* Only root may enter: the tree will contain set-uid programs, which users of the host must not reach. */
 	if (open_dir(p->work_fd, p->name, 0700, &p->dir_fd, e) < 0 || open_dir(p->dir_fd, "rootfs", 0755, &root, e) < 0)
 		return -e->no;
 	return fchmod(root, 0755) < 0 ? err_sys(e, "make the root of the image") : 0;
@@ -90,7 +90,7 @@ void place_close(struct place *p)
 	fd_close(p->templates_fd);
 	fd_close(p->images_fd);
 	pins_close(&p->pins);
-	fd_close(p->slot_fd); /* last: now the slot is free */
+	fd_close(p->slot_fd); /* last: this frees the slot */
 	*p = (struct place)PLACE_NONE;
 }
 
@@ -120,7 +120,7 @@ void place_key(const struct fetch_plan *plan, char out[PLACE_KEY_SIZE])
 	(void)str_copy(out, PLACE_KEY_SIZE, (struct str) { hex, PLACE_KEY_SIZE - 1 });
 }
 
-/* The time of its note is that of the last pull. */
+/* The mtime of the info file is the time of the last pull. */
 static void note_use(const struct place *p, const char *key)
 {
 	char path[64];
@@ -172,14 +172,14 @@ int place_finish(struct place *p, const char *key, const char *ref, const struct
 {
 	if (write_info(p, ref, plan, e) < 0)
 		return -e->no;
-	/* Before the name: a crash must not leave a whole name on half an image. */
+	/* Before the rename: after a crash, a name must not refer to an incomplete image. */
 	if (syncfs(p->dir_fd) < 0)
 		return err_sys(e, "write the image to disk");
 	if (pins_lock(&p->pins, e) < 0)
 		return -e->no;
 	if (pins_add(&p->pins, key, e) == 0 &&
 	    renameat2(p->work_fd, p->name, p->templates_fd, key, RENAME_NOREPLACE) < 0 &&
-	    errno != EEXIST) /* then another pull was faster, and place_close() removes ours */
+	    errno != EEXIST) /* another pull was faster; place_close() removes ours */
 		(void)err_sys(e, "put the image into its place");
 	pins_unlock(&p->pins);
 	return e->no ? -e->no : 0;
@@ -209,7 +209,7 @@ static bool is_in(const char *key, char *const *list, size_t n)
 	return false;
 }
 
-/* By one rename: half an image must never be found. */
+/* By one rename, so that an incomplete image is never found. */
 static bool move_out(const struct place *p, const char *key, uint64_t idle_s)
 {
 	struct err e = ERR_INIT;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/place: where an image is made and where it is found: CACHE/images/work/N while it grows, CACHE/templates/KEY when
- * it is whole.
+/* oci/place: the directories of images: CACHE/images/work/N during a pull, CACHE/templates/KEY when complete.
  *
- * N is a slot: a locked file while a pull has it, and with it a range of uids for the processes that read strangers'
- * bytes. What an interrupted pull has left in a slot is removed by the next one that gets it. */
+ * N is a slot: a file that is locked during a pull. It also determines the uids of the processes that read
+ * untrusted bytes. What an interrupted pull left in a slot is removed by the next pull that gets the slot. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,8 +24,8 @@ struct place {
 	int images_fd, templates_fd, work_fd; /* work_fd: CACHE/images/work */
 	int slot_fd;                          /* the lock */
 	unsigned slot;
-	char name[12]; /* of our directory in work */
-	int dir_fd;    /* that directory; it has rootfs/ */
+	char name[12]; /* name of our directory in work */
+	int dir_fd;    /* that directory; contains rootfs/ */
 	int trash_fd;  /* CACHE/images/trash, see trash.h */
 	struct pins pins;
 };
@@ -40,20 +39,20 @@ struct place {
 		.trash_fd = -1, \
 		.pins = PINS_NONE }
 
-/* The directories only. state: of the server that images are for, NULL: none. */
+/* Opens the directories only. state: of the server that the images are for, NULL: none. */
 int place_open(const char *cache, const char *state, struct place *ret, struct err *e);
-int place_take_slot(struct place *p, struct err *e); /* -EBUSY when all are taken for long */
-void place_close(struct place *p);                   /* removes what is in the slot */
+int place_take_slot(struct place *p, struct err *e); /* -EBUSY if all are taken for too long */
+void place_close(struct place *p);                   /* removes the contents of the slot */
 
 void place_key(const struct fetch_plan *plan, char out[PLACE_KEY_SIZE]);
-/* 1: yes, and it stays for our server; 0; -errno */
+/* 1: present, and now pinned for our server; 0; -errno. */
 int place_has(const struct place *p, const char *key, struct err *e);
 
-/* What is in the slot becomes templates/KEY, and safe on disk. */
+/* Syncs the contents of the slot to disk and renames them to templates/KEY. */
 int place_finish(struct place *p, const char *key, const char *ref, const struct fetch_plan *plan, struct err *e);
 
-/* Images (not templates that were made from recipes) whose key is not in keep and that no other server needs; not those
- * that were asked for less than idle_s ago. They are out of sight then; trash_empty() has yet to delete them. */
+/* Removes images (not templates made from recipes) whose key is not in keep and that no other server needs, except
+ * those pulled less than idle_s ago. They are only moved to the trash; trash_empty() deletes them. */
 int place_remove_images(struct place *p, char *const *keep, size_t n, uint64_t idle_s, unsigned *ret_removed,
     struct err *e);
-void place_sweep(struct place *p); /* what interrupted pulls have left in slots that are free */
+void place_sweep(struct place *p); /* removes what interrupted pulls left in free slots */

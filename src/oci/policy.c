@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/policy: mirrors and registries of the configuration, and addresses that nobody may be led to. */
+/* oci/policy: configured mirrors and registries, and forbidden addresses. */
 #include "oci/policy.h"
 
 #include <netinet/in.h>
@@ -8,7 +8,7 @@
 
 #include "base/inet.h"
 
-#define DOCKER_HUB "registry-1.docker.io" /* where docker.io keeps its images */
+#define DOCKER_HUB "registry-1.docker.io" /* the host that serves docker.io */
 
 int origin_parse(struct str url, struct origin *ret, struct str *ret_path)
 {
@@ -22,10 +22,10 @@ int origin_parse(struct str url, struct origin *ret, struct str *ret_path)
 
 	while (n < rest.n && rest.p[n] != '/' && rest.p[n] != '?' && rest.p[n] != '#')
 		n++;
-	if (ref_host((struct str) { rest.p, n }, ret->host) < 0) /* no '@' passes here */
+	if (ref_host((struct str) { rest.p, n }, ret->host) < 0) /* rejects '@' */
 		return -EINVAL;
 	ret->http = http;
-	/* One way to write each: the usual port is left out. */
+	/* Normal form: the default port is left out. */
 	size_t len = strlen(ret->host);
 	const char *usual = http ? ":80" : ":443";
 	if (str_ends(str_of(ret->host), usual))
@@ -135,7 +135,7 @@ bool policy_endpoint(const struct policy *p, const char *host, size_t i, struct 
 	}
 	if (i > 0)
 		return false;
-	/* Itself: with TLS, unless it was named without. */
+	/* The registry itself: with TLS, unless it was configured without. */
 	(void)str_copy(ret->at.host, sizeof ret->at.host, str_of(strcmp(host, "docker.io") == 0 ? DOCKER_HUB : host));
 	for (size_t k = 0; k < p->n; k++) {
 		if (!p->entry[k].of[0] && strcmp(p->entry[k].at.host, host) == 0) {

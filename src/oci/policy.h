@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/policy: which registries may be asked, and how.
+/* oci/policy: which registries may be contacted, and how.
  *
- * An image is fetched from the host's own network, and its name is chosen by users: without rules anybody who may build
- * a template could reach what only this host reaches (a service on loopback, the metadata address of a cloud, the
- * neighbours). So an address that is not a public one, or is one of this host, is refused, whatever name led to it,
- * unless the operator has named that very registry, as one to be used or as a mirror of the one that is asked for. What
- * a registry leads to (a redirect, a token service) is another's word, and no way around that; and plain HTTP is spoken
- * only with those that were named so. */
+ * Images are fetched over the host's own network, and users choose their names. Without rules, every user who may
+ * build a template could reach what only this host can reach (a service on loopback, a cloud's metadata address,
+ * neighbours). So an address that is not public, or belongs to this host, is refused whatever name resolves to it,
+ * unless the operator has configured that very registry, or a mirror of it. A registry's redirects and token
+ * services are not exempt. Plain HTTP is used only with registries that were configured with it. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,50 +19,51 @@
 #define POLICY_ENTRIES_MAX 32
 #define POLICY_PATH_SIZE 128
 
-struct origin {                   /* who answers at a URL */
+struct origin {                   /* scheme, host and port of a URL */
 	bool http;                /* without TLS */
-	char host[REF_HOST_SIZE]; /* and port, unless it is the usual one */
+	char host[REF_HOST_SIZE]; /* with the port, unless it is the default one */
 };
 
 struct policy {
 	struct {
-		char of[REF_HOST_SIZE]; /* of which registry it is a mirror; "": one that may be used as itself */
+		char of[REF_HOST_SIZE]; /* the registry it mirrors; "": a registry that may be used itself */
 		struct origin at;
-		char path[POLICY_PATH_SIZE]; /* before the name of the repository: "/hub", or "" */
+		char path[POLICY_PATH_SIZE]; /* prefix of the repository's name: "/hub", or "" */
 	} entry[POLICY_ENTRIES_MAX];
 	size_t n;
 };
 
-/* "docker.io=http://127.0.0.1:5000" or "…/hub": asked before the registry itself, in the order of the list. */
+/* "docker.io=http://127.0.0.1:5000" or "…/hub". Mirrors are tried before the registry itself, in the order of the
+ * list. */
 int policy_add_mirror(struct policy *p, struct str text, struct err *e);
 
-/* "10.0.0.5:5000", "https://registry.example", "http://127.0.0.1:5000": may be at a private address. */
+/* "10.0.0.5:5000", "https://registry.example", "http://127.0.0.1:5000". It may be at a private address. */
 int policy_add_registry(struct policy *p, struct str text, struct err *e);
 
-/* Lists of them, with commas or blanks between. */
+/* Lists of these, separated by commas or blanks. */
 int policy_add_mirrors(struct policy *p, struct str list, struct err *e);
 int policy_add_registries(struct policy *p, struct str list, struct err *e);
 
-struct endpoint { /* a place where a registry's images are */
+struct endpoint { /* a server that has a registry's images */
 	struct origin at;
 	char path[POLICY_PATH_SIZE];
 	bool mirror;
-	bool named; /* by the operator, for images of that host: it may be at a private address */
+	bool named; /* configured for images of that host: may be at a private address */
 };
 
-/* The i-th place for images of that host, mirrors first; false: there are no more. */
+/* The i-th endpoint for images of that host, mirrors first; false: no more. */
 bool policy_endpoint(const struct policy *p, const char *host, size_t i, struct endpoint *ret);
 
-/* "http://host:port/…": -EINVAL for any other scheme, a user name in it, or a host that is none. */
+/* "http://host:port/…". -EINVAL for another scheme, a user name, or an invalid host. */
 int origin_parse(struct str url, struct origin *ret, struct str *ret_path);
 bool origin_eq(const struct origin *a, const struct origin *b);
 
-/* May this be asked at all? false: plain HTTP with one that was not named so. */
+/* False for plain HTTP with an origin that was not configured with it. */
 bool policy_may_ask(const struct policy *p, const struct origin *o);
 
-/* Was it named as a registry that may be used as itself? */
+/* Whether it is configured as a registry. */
 bool policy_is_registry(const struct policy *p, const struct origin *o);
 
-/* Loopback, private, link-local, shared, metadata, multicast, and addresses of IPv6 that stand for one of those. */
+/* Loopback, private, link-local, shared, metadata, multicast, and IPv6 addresses that embed one of those. */
 bool policy_is_private(const struct sockaddr *sa);
-bool policy_is_closed(const struct sockaddr *sa); /* and those of this host */
+bool policy_is_closed(const struct sockaddr *sa); /* private, or of this host */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/recipe: mmdebstrap without power. */
+/* oci/recipe: mmdebstrap without privileges. */
 #include "oci/recipe.h"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 #include "engine/userns.h"
 
 #define DIR "build"
-#define PLACE_INSIDE "/mnt" /* any directory that every Debian has will do */
+#define PLACE_INSIDE "/mnt" /* mount point: any directory that exists on every Debian */
 
 int recipe_check(const char *recipe, struct err *e)
 {
@@ -56,7 +56,7 @@ _Noreturn static void child_main(int keeper, int out, const char *recipe)
 	struct err e = ERR_INIT;
 	char c;
 
-	/* The map of ids is written when this message comes. */
+	/* The id map has been written when this message arrives. */
 	if (fd_recv(keeper, &c, 1, &mnt, 1, &n_fds) != 1 || n_fds != 1 || caps_become(0, 0, &e) < 0)
 		_exit(1);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -79,7 +79,8 @@ _Noreturn static void child_main(int keeper, int out, const char *recipe)
 	_exit(1);
 }
 
-/* A directory that its root owns, as a mount: nothing above it could be passed by that uid. */
+/* Makes a directory owned by the namespace's root and returns it as a mount, because that uid cannot traverse its
+ * parents. */
 static int make_place(struct place *p, int *ret_fd, struct err *e)
 {
 	uid_t owner = PLACE_UID_APPLY + p->slot * PULL_IDS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/ref: the grammar of image names, as docker and the distribution project have it. */
+/* oci/ref: the grammar of image references, as defined by docker and the distribution project. */
 #include "oci/ref.h"
 
 static bool is_lower(char c)
@@ -101,7 +101,7 @@ static bool tag_ok(struct str s)
 	return true;
 }
 
-/* What stands before the first slash is a host if it looks like one; a plain word is a name on docker.io. */
+/* The part before the first slash is a host if it looks like one; a plain word is a name on docker.io. */
 static bool looks_like_host(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/ref: the name of an image as people write it: `ubuntu:22.04`, `localhost:5000/team/app@sha256:…`. No I/O. */
+/* oci/ref: image references: `ubuntu:22.04`, `localhost:5000/team/app@sha256:…`. No I/O. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,18 +14,18 @@
 #define REF_TAG_SIZE 129
 
 struct ref {
-	char host[REF_HOST_SIZE]; /* lower case; "docker.io" when none was written */
+	char host[REF_HOST_SIZE]; /* lower case; "docker.io" if absent */
 	char repo[REF_REPO_SIZE]; /* "library/ubuntu" */
-	char tag[REF_TAG_SIZE];   /* "latest" when neither tag nor digest was written; "" with a digest alone */
+	char tag[REF_TAG_SIZE];   /* "latest" if neither tag nor digest is given; "" with a digest alone */
 	struct digest digest;
-	bool pinned; /* the digest decides, the tag is decoration */
+	bool pinned; /* by digest; the tag is ignored */
 };
 
-/* -EINVAL with words that name what is wrong. */
+/* -EINVAL with a description of the error. */
 int ref_parse(struct str text, struct ref *ret, struct err *e);
 
-/* The whole of it, written out: "docker.io/library/ubuntu:22.04". */
+/* The full form: "docker.io/library/ubuntu:22.04". */
 void ref_put(struct buf *out, const struct ref *r);
 
-/* Host and perhaps a port: what may stand before the first slash, or in the configuration. Lower-cased into out. */
+/* Parses a host with optional port, as before the first slash or in the configuration. Lower-cased into out. */
 int ref_host(struct str text, char out[REF_HOST_SIZE]);

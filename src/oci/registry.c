@@ -13,9 +13,9 @@
 #include "oci/httpget.h"
 
 #define REDIRECTS_MAX 5
-#define TRIES 5        /* without a byte of progress between them */
-#define TRIES_MIRROR 2 /* before the next place is asked */
-#define TRIES_ALL 100  /* of one blob, progress or not */
+#define TRIES 5        /* without progress in between */
+#define TRIES_MIRROR 2 /* before the next endpoint is tried */
+#define TRIES_ALL 100  /* of one blob, with or without progress */
 #define TOKEN_TEXT_MAX (64u << 10)
 #define URL_MAX HTTPGET_URL_SIZE
 
@@ -28,7 +28,7 @@ struct registry {
 	struct registry_spec sp;
 	struct endpoint at;
 	struct httpget *http;
-	struct buf auth; /* header line for this place; empty: none yet */
+	struct buf auth; /* header line for this endpoint; empty: none yet */
 };
 
 struct registry *registry_new(const struct registry_spec *sp, struct err *e)
@@ -61,12 +61,12 @@ void registry_free(struct registry *r)
 
 int registry_reopen(struct registry *r, struct err *e)
 {
-	/* the old one's sockets are another process's: never touched again */
+	/* the old handle's sockets belong to the parent process and must not be used */
 	r->http = httpget_new(r->sp.policy, r->sp.stall_s);
 	return r->http ? 0 : err_set(e, ENOMEM, "out of memory");
 }
 
-/* --- who we are --- */
+/* --- authentication --- */
 
 static int into_buf(void *user, const void *p, size_t n, struct err *e)
 {
@@ -111,7 +111,8 @@ static int fetch_token(struct registry *r, const struct challenge *c, struct err
 	sp.url = buf_cstr(&url);
 	if (!sp.url || origin_parse(buf_view(&url), &sp.at, NULL) < 0)
 		return err_set(e, EBADMSG, "the registry's token service has no proper address");
-	/* Of a registry that the operator has named, and itself that registry or another that he has named. */
+	/* Only if the operator has configured the registry, and the token service is that registry or another
+	 * configured one. */
 	sp.named = r->at.named && (origin_eq(&sp.at, &r->at.at) || policy_is_registry(r->sp.policy, &sp.at));
 	if (r->sp.creds->user && !r->at.mirror) {
 		creds_put_basic(&basic, r->sp.creds);
@@ -133,8 +134,8 @@ static int fetch_token(struct registry *r, const struct challenge *c, struct err
 	return r->auth.bad ? err_set(e, EBADMSG, "the token is too long") : 0;
 }
 
-/* AWS gives a password for a signed request. It is asked at the host that the user named, by the ways of that
- * registry. */
+/* AWS returns a password for a signed request. The request goes to the API that belongs to the registry's host,
+ * over the same scheme. */
 static int ask_aws(struct registry *r, struct err *e)
 {
 	const struct creds *c = r->sp.creds;
@@ -178,7 +179,7 @@ static int ask_aws(struct registry *r, struct err *e)
 	return rc;
 }
 
-/* After a 401. */
+/* Authenticates after a 401. */
 static int log_in(struct registry *r, const struct challenge *c, struct err *e)
 {
 	if (r->sp.creds->aws_id && !r->at.mirror)
@@ -195,7 +196,7 @@ static int log_in(struct registry *r, const struct challenge *c, struct err *e)
 /* --- one request, over redirects and a challenge --- */
 
 struct want {
-	const char *path; /* below /v2/…/repo/ */
+	const char *path; /* relative to /v2/…/repo/ */
 	const char *accept;
 	uint64_t from;
 	httpget_sink *sink;
@@ -228,7 +229,7 @@ static int follow(struct registry *r, const struct want *w, struct httpget_answe
 			return err_set(e, EBADMSG, "the registry redirects to something that is no address");
 		bool home = origin_eq(&sp.at, &r->at.at);
 
-		sp.named = home && r->at.named; /* where else it leads to is its own word */
+		sp.named = home && r->at.named; /* redirect targets are not exempt from the policy */
 		sp.accept = w->accept;
 		sp.auth = home && r->auth.n > 0 ? buf_cstr(&r->auth) : NULL;
 		if (httpget_run(r->http, &sp, a, e) < 0)
@@ -279,7 +280,7 @@ static int judge(const struct registry *r, const struct httpget_answer *a, const
 	return err_set(e, EPROTO, "'%.60s' answers with status %ld: %.80s", r->at.at.host, a->status, a->text);
 }
 
-/* A small document: again from the start if it broke off. */
+/* Fetches a small document; starts again if the connection breaks. */
 static int fetch_text(struct registry *r, const char *path, const char *what, struct buf *ret, struct httpget_answer *a,
     unsigned tries, struct err *e)
 {
@@ -322,8 +323,7 @@ static int root_at(struct registry *r, struct buf *ret, struct digest *ret_diges
 	digest_of(buf_view(ret), ret_digest);
 	if (ref->pinned)
 		return check_digest(buf_view(ret), &ref->digest, "manifest", e);
-	/* Not needed for safety, as nothing was promised; but what arrives other than it was sent should not be
-	 * used. */
+	/* Not needed for security, as the tag promises no digest, but a corrupted document should not be used. */
 	digest_text(ret_digest, digest);
 	if (a.digest[0] && strncmp(a.digest, "sha256:", 7) == 0 && strcmp(a.digest, digest) != 0)
 		return err_set(e, EBADMSG, "digest mismatch: the manifest is not what the registry says it is");
@@ -342,7 +342,7 @@ int registry_root(struct registry *r, struct buf *ret, struct digest *ret_digest
 		if (r->at.mirror && !first.no)
 			first = *e;
 	}
-	/* "Not there", said by a mirror, tells more than that the registry behind it is out of reach from here. */
+	/* A mirror's "not found" says more than that the registry itself is unreachable from here. */
 	if (first.no && (e->no == EHOSTUNREACH || e->no == ECONNREFUSED || e->no == ETIMEDOUT))
 		*e = first;
 	return e->no ? -e->no : err_set(e, ENOENT, "no place to ask for '%.80s'", r->sp.ref->repo);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/report: each event is one line; who does not read them any more is not waited for. */
+/* oci/report: one line per event. Write errors are ignored, because the reader may be gone. */
 #include "oci/report.h"
 
 #include "base/buf.h"
@@ -61,8 +61,7 @@ void report_error(int fd, const struct err *e)
 	for (const char *c = e->text; *c; c++) {
 		if (*c == '"' || *c == '\\')
 			buf_fmt(&b, "\\%c", *c);
-		else if ((unsigned char)*c < ' ' ||
-		    (unsigned char)*c > '~') /* names in archives are bytes of any kind */
+		else if ((unsigned char)*c < ' ' || (unsigned char)*c > '~') /* names in archives are arbitrary bytes */
 			buf_fmt(&b, "\\u%04x", (unsigned char)*c);
 		else
 			buf_ch(&b, *c);

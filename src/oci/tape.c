@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/tape: headers and content of an archive, as a machine of states that is fed. */
+/* oci/tape: headers and content of an archive, parsed by a state machine. */
 #include "oci/tape.h"
 
 #include <errno.h>
@@ -12,7 +12,8 @@
 
 #define SIZE_MAX_ (INT64_MAX / 4)
 
-/* GNU's old sparse files, in a header block: pairs of numbers, and whether another block of them follows. */
+/* GNU's old sparse format: the header block has pairs of numbers, and a flag whether another block of them
+ * follows. */
 enum {
 	SPARSE = 386,
 	SPARSE_N = 4,
@@ -30,17 +31,17 @@ struct tape {
 	const struct tape_ops *ops;
 	void *user;
 	enum state state;
-	const char *why;        /* of a refusal */
+	const char *why;        /* reason of a refusal */
 	char block[TAPE_BLOCK]; /* a header, or a block of a map */
 	size_t n_block;
-	char header[TAPE_BLOCK]; /* of the entry whose map is still being read */
+	char header[TAPE_BLOCK]; /* of the entry whose sparse map is still being read */
 	struct buf extra;        /* content of a pax header, a long name or a map */
 	char extra_type;
-	uint64_t left, padding; /* bytes of the content, and zeroes behind it */
-	bool zero_before;       /* the last block was empty */
-	bool begun;             /* any header was seen */
+	uint64_t left, padding; /* bytes of the content, and of the padding after it */
+	bool zero_before;       /* the last block was all zero */
+	bool begun;             /* a header was seen */
 	struct pax pax;
-	/* of the file being read */
+	/* of the current file */
 	size_t segment;
 	uint64_t in_segment;
 	bool sparse;
@@ -153,7 +154,7 @@ static int fill_entry(struct tape *t, const char *b, struct tape_entry *en)
 		return refuse(t, "a header has something that is no number");
 	if (read_names(t, b) < 0)
 		return -EBADMSG;
-	/* how the oldest tars tell a directory */
+	/* old tar formats mark a directory by a trailing slash */
 	if (b[TAR_TYPE] != 'S' && en->type == TAPE_FILE && str_ends(str_of(t->name), "/"))
 		en->type = TAPE_DIR;
 	en->name = t->name;
@@ -168,7 +169,7 @@ static int fill_entry(struct tape *t, const char *b, struct tape_entry *en)
 	return 0;
 }
 
-/* The segments must be what the data fill, no more and no less, and lie within the file. */
+/* The segments must match the data exactly and lie within the file. */
 static int check_map(struct tape *t, uint64_t data, uint64_t real)
 {
 	const struct tape_map *m = &t->pax.map;
@@ -182,7 +183,7 @@ static int check_map(struct tape *t, uint64_t data, uint64_t real)
 	return sum == data ? 0 : refuse(t, "the map of a sparse file does not fit its data");
 }
 
-/* The entry is known and so is the map of its holes: what is left of its content goes to the file. */
+/* The entry and its sparse map are known: the rest of its content is file data. */
 static int begin_entry(struct tape *t, const char *b, uint64_t data, uint64_t padding)
 {
 	struct tape_entry en = { 0 };
@@ -198,7 +199,7 @@ static int begin_entry(struct tape *t, const char *b, uint64_t data, uint64_t pa
 		return -EBADMSG;
 	if (en.type != TAPE_FILE && data > 0 && en.type != TAPE_DIR && en.type != TAPE_HARDLINK)
 		return refuse(t, "something else than a file has content");
-	/* Some writers note the size of what a hard link or directory stands for; there is no content all the same. */
+	/* Some writers set the size of a hard link's target or of a directory, but no content follows. */
 	if (en.type != TAPE_FILE)
 		data = padding = 0;
 	en.sparse = t->sparse;
@@ -245,7 +246,7 @@ static int take_old_sparse(struct tape *t, const char *b, int64_t size)
 	return 0;
 }
 
-/* Another block of pairs behind the header of an old sparse file. */
+/* Handles another block of pairs after the header of an old sparse file. */
 static int take_more_sparse(struct tape *t, const char *b)
 {
 	int rc = take_pairs(t, b, MORE_N);
@@ -309,7 +310,7 @@ static int take_extra(struct tape *t)
 	return to->bad ? refuse(t, "a name is too long") : 0;
 }
 
-/* A block of the map that stands before the data of a sparse file. */
+/* Handles a block of the map that precedes the data of a sparse file. */
 static int take_map(struct tape *t, const char *b)
 {
 	if (t->left < TAPE_BLOCK)
@@ -327,7 +328,7 @@ static int take_map(struct tape *t, const char *b)
 
 /* --- bytes --- */
 
-/* Content of a sparse file, from segment to segment. */
+/* Content of a sparse file, segment by segment. */
 static int put_sparse(struct tape *t, const char *p, size_t n)
 {
 	const struct tape_map *m = &t->pax.map;
@@ -373,13 +374,13 @@ static int take_block(struct tape *t)
 	    : t->state == IN_MAP       ? take_map(t, t->block)
 				       : take_more_sparse(t, t->block);
 
-	/* an entry without content: nothing that was said before it is for the next */
+	/* an entry without content: its pax records do not apply to the next one */
 	if (t->state == IN_PADDING)
 		pax_clear(&t->pax);
 	return rc;
 }
 
-/* Some of it; moves *in on. */
+/* Consumes some of *in. */
 static int step(struct tape *t, struct str *in)
 {
 	bool blocks = t->state == IN_HEADER || t->state == IN_SPARSE || t->state == IN_MAP;

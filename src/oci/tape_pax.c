@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/tape_pax: records of pax headers, and the three ways in which they tell of holes. */
+/* oci/tape_pax: pax records, and the three formats of sparse maps in them. */
 #include "oci/tape_pax.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #include "base/tar_head.h"
 
-#define SIZE_MAX_ (INT64_MAX / 4) /* nothing is larger than that, so that sums cannot overflow */
+#define SIZE_MAX_ (INT64_MAX / 4) /* no number is larger, so that sums cannot overflow */
 
 void pax_init(struct pax *p)
 {
@@ -66,7 +66,7 @@ static int to_size(struct str v, int64_t *ret)
 	return str_to_i64(v, 0, SIZE_MAX_, ret) < 0 ? -EBADMSG : 0;
 }
 
-/* "1700000000.123456789", perhaps negative. */
+/* "1700000000.123456789", possibly negative. */
 static int read_time(struct pax *p, struct str v)
 {
 	struct str fraction = v, whole = str_cut(&fraction, '.');
@@ -109,7 +109,7 @@ static int take_text(struct buf *to, struct str v)
 	return to->bad || v.n == 0 ? -EBADMSG : 0;
 }
 
-/* GNU.sparse.*: key without that prefix. */
+/* GNU.sparse.*: key is without that prefix. */
 static int take_sparse(struct pax *p, struct str key, struct str v)
 {
 	int64_t n;
@@ -160,7 +160,7 @@ static int take_record(struct pax *p, struct str key, struct str value)
 	}
 	if (str_is(key, "path"))
 		return p->sparse && p->name.n > 0 ? 0
-						  : take_text(&p->name, value); /* GNU.sparse.name has the true one */
+						  : take_text(&p->name, value); /* GNU.sparse.name has the real name */
 	if (str_is(key, "linkpath"))
 		return take_text(&p->target, value);
 	if (str_is(key, "size"))
@@ -183,7 +183,7 @@ int pax_read(struct pax *p, struct str records, bool global)
 	struct str all = records, key, value;
 	int rc;
 
-	if (!global) { /* attributes stay behind, in our own copy */
+	if (!global) { /* attributes point into our copy */
 		buf_clear(&p->text);
 		buf_str(&p->text, records);
 		if (p->text.bad)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/tape_pax: what the headers before an entry say about it: pax records, GNU's long names, maps of sparse files. */
+/* oci/tape_pax: extended headers of an entry: pax records, GNU's long names, maps of sparse files. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@ struct tape_segment {
 	uint64_t at, n;
 };
 
-struct tape_map { /* where the content of a sparse file goes */
+struct tape_map { /* the segments of a sparse file */
 	struct tape_segment *v;
 	size_t n, cap;
 };
@@ -24,7 +24,7 @@ struct tape_map { /* where the content of a sparse file goes */
 int tape_map_add(struct tape_map *m, uint64_t at, uint64_t n); /* -EBADMSG: overlaps, or too many; -ENOMEM */
 void tape_map_clear(struct tape_map *m);
 
-struct pax {                     /* for the next entry only; pax_clear() forgets */
+struct pax {                     /* for the next entry only; reset by pax_clear() */
 	struct buf name, target; /* empty: not given */
 	int64_t size, uid, gid;  /* -1: not given */
 	bool has_mtime;
@@ -33,11 +33,11 @@ struct pax {                     /* for the next entry only; pax_clear() forgets
 	struct buf text; /* the records that xattrs point into */
 	struct tape_xattr xattrs[TAPE_XATTRS_MAX];
 	size_t n_xattrs;
-	/* sparse files: 0.0 and 0.1 have the map in records, 1.0 has it before the data */
+	/* Sparse files: formats 0.0 and 0.1 have the map in records, 1.0 has it before the data. */
 	bool sparse, map_in_data;
 	int64_t real_size;
 	bool has_pending;
-	uint64_t pending_at; /* of form 0.0: an offset that waits for its length */
+	uint64_t pending_at; /* format 0.0: an offset whose length has not come yet */
 	struct tape_map map;
 };
 
@@ -45,9 +45,9 @@ void pax_init(struct pax *p);
 void pax_done(struct pax *p);
 void pax_clear(struct pax *p);
 
-/* "27 path=...\n", one after the other. global: of all entries, where nothing may stand that decides what an entry
- * is. */
+/* Parses records "27 path=...\n". global: a header for all entries, which must not contain records that determine
+ * what an entry is. */
 int pax_read(struct pax *p, struct str records, bool global);
 
-/* The map before the data of form 1.0: 1 when it is whole, 0 for more bytes, -EBADMSG. */
+/* Parses the map before the data in format 1.0: 1 if complete, 0: more bytes are needed, -EBADMSG. */
 int pax_read_map(struct tape_map *m, struct str text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/trash: a directory, and the lock of who empties it. */
+/* oci/trash: a directory, and the lock of the process that empties it. */
 #include "oci/trash.h"
 
 #include <dirent.h>
@@ -15,7 +15,7 @@
 #include "base/fd.h"
 #include "engine/disk/tree.h"
 
-#define NAMES_MAX 10000 /* of one image at a time */
+#define NAMES_MAX 10000 /* for one image */
 
 int trash_open(int images_fd, int *ret_fd, struct err *e)
 {
@@ -39,7 +39,7 @@ int trash_put(int trash_fd, int at, const char *name)
 	return -EEXIST;
 }
 
-/* How many entries there are, or with remove how many are gone. */
+/* Counts the entries, or with remove the entries that were removed. */
 static unsigned walk(int trash_fd, bool remove)
 {
 	int own = openat(trash_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -60,8 +60,8 @@ static unsigned walk(int trash_fd, bool remove)
 
 void trash_empty(int trash_fd)
 {
-	/* Again while there is something, as it may have come after the last look and before the lock was let go; but
-	 * not for ever if it cannot be removed. */
+	/* Repeats while there are entries, because one may have been added after the last scan and before the lock
+	 * was released; stops if nothing can be removed. */
 	while (walk(trash_fd, false) > 0) {
 		if (flock(trash_fd, LOCK_EX | LOCK_NB) < 0)
 			return;

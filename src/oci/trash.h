@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/trash: images on their way out: CACHE/images/trash/NAME.N.
+/* oci/trash: images to be deleted: CACHE/images/trash/NAME.N.
  *
- * To delete a tree takes long, and nobody should have to wait for it. So it is moved here by one rename, which is all
- * that the others have to see, and deleted afterwards, by one process at a time. What a process that was ended has left
+ * Deleting a tree takes long, and no client should wait for it. So the tree is moved here by one rename, after
+ * which it is invisible to others, and is deleted later by one process at a time. What a killed process has left,
  * the next one deletes. */
 #pragma once
 
 #include "base/err.h"
 
 int trash_open(int images_fd, int *ret_fd, struct err *e);
-int trash_put(int trash_fd, int at, const char *name); /* 0 or -errno: it is where it was */
-void trash_empty(int trash_fd);                        /* leaves it to whoever is at it already */
+int trash_put(int trash_fd, int at, const char *name); /* 0, or -errno: not moved */
+void trash_empty(int trash_fd);                        /* no-op if another process is emptying it */
