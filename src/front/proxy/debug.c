@@ -24,15 +24,15 @@
 
 #define TEMPLATE "code-interpreter-v1"
 
-struct gate { /* all that comes in by one port */
+struct gate { /* one of the two ports */
 	struct debug *d;
 	uint16_t port;
-	struct http_server *server; /* NULL: nobody listens there */
+	struct http_server *server; /* NULL: not listening */
 };
 
 struct debug {
 	struct front *f;
-	char id[ID_SIZE]; /* of the sandbox; "": not known */
+	char id[ID_SIZE]; /* id of the sandbox; "": not known */
 	struct gate gates[2];
 };
 
@@ -41,7 +41,7 @@ static bool is_it(const struct sandbox *sb)
 	return (sb->spec.flags & SPEC_DEBUG) && !sandbox_gone(sb);
 }
 
-/* The one there is, also from an earlier life of the front. */
+/* The existing one, also if an earlier front has created it. */
 static struct sandbox *find(struct debug *d)
 {
 	struct sandbox *sb = *d->id ? sandbox_table_find(d->f->sandbox.table, str_of(d->id)) : NULL;
@@ -113,7 +113,7 @@ static void on_request(void *user, struct http_req *rq)
 		sb = make(d, request, &e);
 	}
 	if (sb) {
-		proxy_pass(sb, rq, g->port); /* waits while it starts */
+		proxy_pass(sb, rq, g->port); /* waits until it has started */
 	} else {
 		log_error("could not start the sandbox of the debug ports", "err=%s", e.text);
 		proxy_refuse(rq, e.no == EDQUOT ? 429 : 502, STR_LIT("debug"), g->port,
@@ -158,7 +158,7 @@ int debug_listen(struct front *f, uint16_t port, int fd)
 	return http_server_listen(g->server, fd, NULL);
 }
 
-/* It has a timeout like any other, which is put off when half of it is over. */
+/* It has a timeout like any other, which is extended when half of it is over. */
 void debug_tick(struct debug *d)
 {
 	struct sandbox *sb = d ? find(d) : NULL;

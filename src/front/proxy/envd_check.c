@@ -13,11 +13,11 @@
 #include "http/url.h"
 
 #define PATH_MAX_BYTES 1024
-#define SIGNED_PATH_MAX 4096 /* no file has a longer one */
+#define SIGNED_PATH_MAX 4096 /* no path of a file is longer */
 #define SIGNED_USER_MAX 256
 #define SIGNED_EXPIRY_MAX 20 /* digits of the largest number, and a sign */
 
-/* Decoded, without empty and dot segments: what any lenient reader could take the path for. */
+/* Decoded, without empty and dot segments: the path as a lenient parser might read it. */
 static void normalise(struct str raw, struct buf *out)
 {
 	autobuf struct buf plain = BUF_INIT(PATH_MAX_BYTES);
@@ -53,10 +53,10 @@ bool envd_path_is_internal(struct str raw_path)
 		if (str_ieq(buf_view(&path), str_of(internal[i])))
 			return true;
 	}
-	return str_starts(buf_view(&path), "/atoll/"); /* what the front asks init for */
+	return str_starts(buf_view(&path), "/atoll/"); /* used by the front only */
 }
 
-/* "" when absent or malformed: then no signature can match but one for the empty text. */
+/* Returns "" if absent or malformed; then only a signature for the empty text can match. */
 static char *param(struct str query, const char *name)
 {
 	char *v = NULL;
@@ -64,7 +64,7 @@ static char *param(struct str query, const char *name)
 	return query_get(query, name, &v) == 0 ? v : NULL;
 }
 
-/* What is too long, or not in the form of a signature, is not worth a hash. */
+/* A signature that is too long or malformed is rejected without computing a hash. */
 static bool is_possible(const struct signed_file *s)
 {
 	return strlen(s->signature) == SIGNATURE_SIZE - 2 && str_starts(str_of(s->signature), "v1_") &&
@@ -190,7 +190,7 @@ static bool is_context_id(struct str s)
 	return s.n > 0;
 }
 
-/* /contexts, /contexts/{id} and /contexts/{id}/restart, in their one plain spelling: nothing below them runs code. */
+/* /contexts, /contexts/{id} and /contexts/{id}/restart, in their canonical spelling only: none of them runs code. */
 static bool is_contexts(struct str path)
 {
 	struct str rest = path;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/proxy/envd_check: may this request reach envd? The tokens are checked here, outside the sandbox. */
+/* front/proxy/envd_check: whether a request may reach envd. Tokens are checked here, outside of the sandbox. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,30 +8,30 @@
 #include "base/str.h"
 #include "front/util/options.h"
 
-/* Paths that only the front itself may ask for, however they are spelled. */
+/* Paths reserved for the front itself, in any spelling. */
 bool envd_path_is_internal(struct str raw_path);
 
-/* token: the sandbox's, "" when it has none. 0, or -EACCES with the text for a 401. */
+/* token: the token of the sandbox, "" if it has none. Returns 0, or -EACCES with the message for a 401. */
 int envd_check(struct str method, struct str path, struct str query, struct str header_token, const char *token,
     uint64_t now_s, const char **ret_message);
 
-/* -EINVAL: it is none of the words of the setting */
+/* Returns -EINVAL if the word is no valid value of the setting. */
 int interp_token_parse(const char *word, enum interp_token *ret);
 
-/* As envd_check(), for the interpreter. */
+/* Like envd_check(), for the interpreter. */
 int interp_check(struct str method, struct str path, struct str header_token, const char *token, enum interp_token need,
     const char **ret_message);
 
-/* What a signed file URL says, taken apart once: which sandbox it is for is found by trying the tokens of all. */
+/* A parsed signed file URL. It does not name its sandbox, so the tokens of all sandboxes are tried. */
 struct signed_file {
 	char *signature, *path, *user, *expiry; /* decoded; NULL: absent */
 	const char *op;
-	struct signing *signing; /* NULL: no signature can be right, by its form or its length alone */
+	struct signing *signing; /* NULL: no signature can match, because of its form or length */
 };
 
-/* false: it is no such URL */
+/* Returns false if it is no signed file URL. */
 bool signed_file_parse(struct str method, struct str path, struct str query, struct signed_file *ret);
-/* made with that token? Its expiry is not looked at */
+/* Whether it was signed with that token. Does not check the expiry. */
 bool signed_file_by(const struct signed_file *s, const char *token);
 void signed_file_done(struct signed_file *s);
 #define autosigned __attribute__((cleanup(signed_file_done)))

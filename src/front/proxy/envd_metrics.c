@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/proxy/envd_metrics: what a sandbox uses, in envd's words.
+/* front/proxy/envd_metrics: resource use of a sandbox, in the format of envd.
  *
- * Answered here and not inside: /proc of a sandbox shows the machine's memory and processors, not its own share. */
+ * Answered by the front, because /proc in a sandbox shows the memory and CPUs of the machine, not its limits. */
 #include "front/proxy/envd_metrics.h"
 
 #include <jansson.h>
@@ -84,7 +84,7 @@ void envd_metrics(struct sandbox *sb, struct http_req *rq)
 		answer(sb, rq);
 		return;
 	}
-	a = must_alloc(sizeof *a); /* in the first second of its life */
+	a = must_alloc(sizeof *a); /* it has just started */
 	a->rq = rq;
 	a->sb = sandbox_ref(sb);
 	rq->user = a;

@@ -8,4 +8,4 @@ struct http_req;
 struct sandbox;
 
 bool envd_is_metrics(const struct http_req *rq);
-void envd_metrics(struct sandbox *sb, struct http_req *rq); /* of a running one; the caller has checked the token */
+void envd_metrics(struct sandbox *sb, struct http_req *rq); /* sb is running; the caller has checked the token */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/proxy/error: JSON for programs, a short page for people. */
+/* front/proxy/error: JSON for programs, a short page for browsers. */
 #include "front/proxy/error.h"
 
 #include <jansson.h>
@@ -29,7 +29,7 @@ bool proxy_is_browser(const struct http_req *rq)
 	if (!contains(agent, "Mozilla/") || (contains(accept, "application/json") && !contains(accept, "text/html")))
 		return false;
 	if (mode.p)
-		return str_is(mode, "navigate"); /* the browser's own word; scripts cannot set it */
+		return str_is(mode, "navigate"); /* set by the browser; scripts cannot change it */
 	return !http_header_get(&rq->headers, "x-requested-with").p;
 }
 
@@ -47,8 +47,8 @@ static void send_json(struct http_req *rq, int status, uint16_t port, json_t *j)
 	http_respond(rq, status, JSON_TYPE, cors_of(port), buf_view(&out));
 }
 
-/* Nothing in it comes from the request but the id, which is [a-z0-9]. Programs that look for a page expect it to begin
- * and to end with the element itself. */
+/* Only the id comes from the request, and it is [a-z0-9]. Programs that look for a page expect it to begin and end
+ * with the html element. */
 static void send_page(struct http_req *rq, int status, struct str id, const char *title, const char *message)
 {
 	autobuf struct buf out = BUF_INIT(ERROR_MAX);

@@ -36,10 +36,10 @@
 #define HEAD_MAX (HTTP_HEAD_MAX + 4096)
 #define EARLY_MAX (1024 * 1024)
 #define AUTO_RESUME_MIN_S 300
-#define CONNECT_TRIES 10 /* init's queue of connections may be full for a moment */
+#define CONNECT_TRIES 10 /* the listen queue of init may be full for a moment */
 #define CONNECT_RETRY_MS 20
-#define PORT_TRIES 5      /* a server that was just started may not listen yet: */
-#define PORT_RETRY_MS 100 /* once, twice, ... as long between two tries */
+#define PORT_TRIES 5      /* a server that was just started may not listen yet */
+#define PORT_RETRY_MS 100 /* multiplied by the number of the attempt */
 
 struct exchange {
 	struct front *front;
@@ -50,17 +50,17 @@ struct exchange {
 	struct pump_observer observer;
 	uint16_t port;
 	struct sandbox_link link;     /* while connected or connecting */
-	struct sandbox_waiter waiter; /* until it runs */
+	struct sandbox_waiter waiter; /* until the sandbox runs */
 	bool waiting;
-	struct warden_call *connecting; /* to init */
-	struct dial *dial;              /* ... or to a port of the user, */
-	struct dial_tls *dial_tls;      /* ... which may speak HTTPS */
+	struct warden_call *connecting; /* connecting to init, */
+	struct dial *dial;              /* or to a port of the user, */
+	struct dial_tls *dial_tls;      /* which may speak HTTPS */
 	struct timer *retry;
 	unsigned tries;
 	unsigned port_tries;
 	bool woke;     /* has tried to resume the sandbox */
 	bool is_use;   /* counts as activity */
-	bool is_guest; /* content of a sandbox, with the origin of the API */
+	bool is_guest; /* content of a sandbox under the origin of the API */
 	int status;    /* for the log */
 	uint64_t began_us;
 	char method[16];
@@ -75,7 +75,7 @@ static struct str sandbox_id(const struct exchange *ex)
 	return str_of(ex->sb->id);
 }
 
-/* Lets go of everything on the sandbox's side. */
+/* Closes everything on the sandbox's side. */
 static void drop_up(struct exchange *ex)
 {
 	sandbox_detach(&ex->link);
@@ -89,13 +89,13 @@ static void drop_up(struct exchange *ex)
 	ex->waiting = false;
 }
 
-/* The way into the sandbox is broken, or there is none. */
+/* The connection into the sandbox is lost or could not be made. */
 static void up_lost(struct exchange *ex)
 {
 	pump_lose(&ex->pump, ENOTCONN);
 }
 
-/* The sandbox may be well: it is the server that cannot get there. Nothing of the request was done. */
+/* The sandbox may be fine, but the server cannot reach it. The request had no effect. */
 static void unreachable(struct exchange *ex)
 {
 	pump_lose(&ex->pump, EHOSTDOWN);
@@ -123,11 +123,11 @@ static void on_broken(struct sandbox_link *l, struct sandbox *sb)
 	struct exchange *ex = container_of(l, struct exchange, link);
 
 	(void)sb;
-	pump_reset(&ex->pump); /* it may be about to be frozen, and nothing may be on its way then */
+	pump_reset(&ex->pump); /* the sandbox may be about to be frozen, and no data may be in flight then */
 	up_lost(ex);
 }
 
-/* --- what the pump asks --- */
+/* --- callbacks of the pump --- */
 
 static void put_request(void *user, struct buf *out)
 {
@@ -149,7 +149,7 @@ static int put_answer(void *user, const struct http_answer *a, struct buf *out)
 	return 0;
 }
 
-/* As of requests that are under way (proxy.c): one sandbox leaves as many to the others as it has. */
+/* As for requests in progress (proxy.c): one sandbox may use at most as many as are left for the others. */
 static bool has_all_tunnels(const struct sandbox *sb)
 {
 	uint32_t most = links_max_tunnels(&sb->front->link), all = sb->front->proxy.tunnels;
@@ -168,7 +168,7 @@ static void on_upgrade(void *user, const struct http_answer *a)
 	ex->status = a->status;
 	proxy_put_upgrade(&head, a);
 	if (proxy_port_is_ours(ex->port) || head.bad) {
-		up_lost(ex); /* init has nothing to upgrade to */
+		up_lost(ex); /* init supports no upgrade */
 		return;
 	}
 	if (has_all_tunnels(ex->sb)) {
@@ -221,7 +221,7 @@ static void on_retry(void *user)
 	connect_up(user);
 }
 
-/* While it waits the sandbox may end: the link tells. */
+/* If the sandbox ends meanwhile, the sandbox_link reports it. */
 static bool retry_after(struct exchange *ex, uint64_t ms)
 {
 	if (!ex->retry)
@@ -338,7 +338,7 @@ static void wait_for(struct exchange *ex)
 	sandbox_wait(ex->sb, &ex->waiter);
 }
 
-/* A blocked team makes nothing run, by whatever way. */
+/* Nothing of a blocked team may be resumed, in whatever way. */
 static bool may_resume(const struct sandbox *sb)
 {
 	const struct team *t = keyring_team(sb->front->account.keyring, str_of(sb->team));
@@ -350,7 +350,7 @@ static bool may_resume(const struct sandbox *sb)
 static void when_running(struct exchange *ex)
 {
 	struct sandbox *sb = ex->sb;
-	/* a boot is not what traffic is for */
+	/* traffic restores memory, but does not boot a sandbox */
 	bool wakes = sb->spec.flags & SPEC_AUTO_RESUME && !(sb->saved.what & SAVED_NO_RAM);
 
 	if (sb->state == SANDBOX_RUNNING) {
@@ -455,13 +455,13 @@ static const struct http_req_ops down_ops = {
 	.on_close = on_close,
 };
 
-/* Whoever only asks whether it lives does not use it. */
+/* A health check is no use of the sandbox. */
 static bool is_probe(const struct http_req *rq, uint16_t port)
 {
 	return proxy_port_is_ours(port) && str_is(rq->path, "/health");
 }
 
-/* Does the answer have the origin of the API for a browser? */
+/* Whether a browser sees the answer under the origin of the API. */
 static bool is_on_api(const struct front *f, const struct http_req *rq)
 {
 	struct proxy_target t;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/proxy/exchange: one request passed on to a sandbox and its answer passed back.
+/* front/proxy/exchange: passes one request on to a sandbox and its answer back.
  *
  *	wait until the sandbox runs -> connect to its init (or take an idle connection), or to a user's port
  *	(front/dial)
- *	-> send the head -> body up, answer down, both as fast as the slower end
+ *	-> send the head -> body up, answer down, both at the speed of the slower end
  *
- * It lives as long as the client's request. When the client goes, the connection into the sandbox is closed, so that
- * it is seen there; when the sandbox goes, an answer that has begun is cut off with a reset, else the client
- * gets 502. */
+ * It lives as long as the client's request. If the client disconnects, the connection into the sandbox is closed
+ * as well, so that the server there notices. If the sandbox ends, an answer that has begun is reset; otherwise the
+ * client gets 502. */
 #pragma once
 
 #include <stdint.h>
@@ -16,5 +16,5 @@ struct front;
 struct http_req;
 struct sandbox;
 
-/* The request has been let in by proxy.c. Takes over rq. */
+/* proxy.c has checked the request. Takes ownership of rq. */
 void exchange_begin(struct sandbox *sb, struct http_req *rq, uint16_t port);

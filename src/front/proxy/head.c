@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/proxy/head: which header lines pass, and which belong to one hop. */
+/* front/proxy/head: which headers are passed on, and which are hop-by-hop. */
 #include "front/proxy/head.h"
 
 #include "base/fd.h"
@@ -17,7 +17,7 @@ static bool is_one_of(struct str name, const char *const *list, size_t n)
 	return false;
 }
 
-/* Is it named in a Connection header, and so meant for this hop only? */
+/* Whether a Connection header names it, so that it is for this hop only. */
 static bool is_named_by_connection(struct str name, const struct http_headers *h)
 {
 	for (size_t i = 0; i < h->n; i++) {
@@ -58,7 +58,7 @@ static void put_line(struct buf *out, struct str name, struct str value)
 	buf_z(out, "\r\n");
 }
 
-/* Requests to init carry our own routing, and none of the secrets that were for the front. */
+/* Requests to init get the front's own routing headers, and none of the secrets meant for the front. */
 static bool is_dropped_request_line(struct str name, uint16_t port)
 {
 	static const char *const always[] = {
@@ -156,7 +156,7 @@ void proxy_put_answer(struct buf *out, const struct http_answer *a, uint16_t por
 		if (proxy_is_hop_by_hop(name, &a->headers) || str_ieq(name, STR_LIT("content-length")))
 			continue;
 		if (ours && name.n > 15 && str_ieq((struct str) { name.p, 15 }, STR_LIT("access-control-")))
-			continue; /* the front answers for the origin */
+			continue; /* the front sets the CORS headers */
 		put_line(out, name, a->headers.v[i].value);
 	}
 	if (ours)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/proxy/head: heads of requests and answers as they are passed on. No I/O. */
+/* front/proxy/head: request and answer heads as they are passed on. No I/O. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,18 +12,18 @@ struct http_answer;
 struct http_headers;
 struct http_req;
 
-/* A complete request head for the sandbox's init, or for the server on a user's port. mask_host: what Host becomes
- * ("${PORT}" is replaced), or NULL. request_id: NULL leaves the client's. */
+/* Writes a complete request head for the sandbox's init, or for the server on a user's port. mask_host: replaces
+ * Host, with "${PORT}" expanded; or NULL. request_id: NULL leaves the client's. */
 void proxy_put_request(struct buf *out, const struct http_req *rq, uint16_t port, const char *mask_host,
     const char *request_id);
 
-/* Is a header line meant for one connection only, by its name or because a Connection line names it? */
+/* Whether a header is hop-by-hop, by its name or because a Connection header names it. */
 bool proxy_is_hop_by_hop(struct str name, const struct http_headers *h);
 
-/* The header lines of an answer, without those that the connection to the client decides. */
+/* Writes the headers of an answer, without those that depend on the connection to the client. */
 void proxy_put_answer(struct buf *out, const struct http_answer *a, uint16_t port);
 
-/* A complete 101 head. */
+/* Writes a complete 101 head. */
 void proxy_put_upgrade(struct buf *out, const struct http_answer *a);
 
 static inline bool proxy_port_is_ours(uint16_t port)

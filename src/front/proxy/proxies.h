@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/proxy/proxies: what is passed on into sandboxes, now. */
+/* front/proxy/proxies: requests and tunnels into sandboxes in progress. */
 #pragma once
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/proxy/proxy: tokens, hidden paths and preflights, before a request goes into a sandbox. */
+/* front/proxy/proxy: tokens, internal paths and preflights, before a request is passed into a sandbox. */
 #include "front/proxy/proxy.h"
 
 #include "base/clock.h"
@@ -36,7 +36,7 @@ static void note_refused(struct sandbox *sb, const struct http_req *rq, uint16_t
 	sandbox_note(sb, LOG_LVL_WARN, JOURNAL_SECURITY, why, "port=%u request=%s", port, request);
 }
 
-/* Answers by itself when the request may not pass. */
+/* Sends the answer itself if the request is refused. */
 static bool may_pass_envd(struct sandbox *sb, struct http_req *rq)
 {
 	const char *message;
@@ -54,7 +54,7 @@ static bool may_pass_envd(struct sandbox *sb, struct http_req *rq)
 	return true;
 }
 
-/* Health is open to all, but not so that a stranger could wake a sandbox by asking for it. */
+/* The health check needs no token, but must not let strangers resume a sandbox. */
 static bool may_wake(struct sandbox *sb, struct http_req *rq)
 {
 	if (sb->state == SANDBOX_RUNNING || !(sb->spec.flags & SPEC_AUTO_RESUME) || !*sb->envd_token ||
@@ -78,7 +78,7 @@ static bool may_pass_traffic(struct sandbox *sb, struct http_req *rq, uint16_t p
 	return false;
 }
 
-/* The traffic token is as good as the access token: both are told to the sandbox's owner only. */
+/* The traffic token is accepted like the access token: only the owner of the sandbox gets them. */
 static bool may_pass_interpreter(struct sandbox *sb, struct http_req *rq)
 {
 	const char *message;
@@ -106,8 +106,7 @@ static bool may_pass(struct sandbox *sb, struct http_req *rq, uint16_t port)
 	}
 }
 
-/* One sandbox has at most as many under way as there is still room for: however many somebody begins, others have
- * room. */
+/* One sandbox may have at most as many requests in progress as there is room left, so others always have room. */
 static bool is_crowded(const struct sandbox *sb)
 {
 	uint32_t most = links_max_exchanges(&sb->front->link), all = sb->front->proxy.exchanges;

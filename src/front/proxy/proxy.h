@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/proxy/proxy: requests for a port of a sandbox: who may pass. */
+/* front/proxy/proxy: access checks for requests to a port of a sandbox. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,8 +12,9 @@ struct sandbox;
 
 void proxy_begin(struct front *f, struct http_req *rq, const struct proxy_target *t);
 
-/* To a sandbox that is known already; tokens are checked here. */
+/* Passes the request to a known sandbox; checks the tokens first. */
 void proxy_pass(struct sandbox *sb, struct http_req *rq, uint16_t port);
 
-/* A signed file URL that names no sandbox: the one whose token made the signature. False: it is no such URL. */
+/* Handles a signed file URL that names no sandbox: finds the sandbox whose token made the signature. Returns false
+ * if it is no such URL. */
 bool proxy_begin_signed(struct front *f, struct http_req *rq);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* front/proxy/route: Host labels and routing headers.
  *
- * One port serves everything. A host that cannot carry a sandbox's name (localhost, an address, "sandbox.…") leaves
- * it to the headers; any other host is looked at first: "{port}-{id}[-{anything}].{domain}". Headers still decide
- * when the host is plainly something else, such as "my-server.lan". */
+ * One port serves everything. If the host cannot name a sandbox (localhost, an address, "sandbox.…"), the headers
+ * decide. Any other host is parsed first: "{port}-{id}[-{anything}].{domain}". The headers still decide if the
+ * host is clearly something else, such as "my-server.lan". */
 #include "front/proxy/route.h"
 
 #include <arpa/inet.h>
@@ -56,7 +56,7 @@ static bool ends_nocase(struct str s, struct str suffix)
 	return s.n >= suffix.n && str_ieq((struct str) { s.p + s.n - suffix.n, suffix.n }, suffix);
 }
 
-/* Is everything below that name a sandbox? */
+/* Whether every name below that domain is a sandbox. */
 static bool is_below(struct str host, struct str domain)
 {
 	return domain.n > 0 && host.n > domain.n + 1 && ends_nocase(host, domain) &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/proxy/tunnel: what a relay of bytes costs and whom it belongs to. */
+/* front/proxy/tunnel: a relay of bytes, charged to its sandbox. */
 #include "front/proxy/tunnel.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "loop/stream.h"
 
 struct tunnel {
-	struct relay relay; /* first the client, then the port */
+	struct relay relay; /* the client first, then the port */
 	struct sandbox *sb;
 	struct sandbox_link link;
 };

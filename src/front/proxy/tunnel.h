@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/proxy/tunnel: bytes both ways between a client and a port of a sandbox, after an upgrade. */
+/* front/proxy/tunnel: relays bytes in both directions between a client and a port of a sandbox, after an upgrade. */
 #pragma once
 
 #include "base/str.h"
@@ -7,7 +7,7 @@
 struct sandbox;
 struct stream;
 
-/* Owns the streams. early_*: bytes that had already come from that side. It ends by itself, at the latest with the
- * sandbox. */
+/* Takes ownership of the streams. early_*: bytes already received from that side. It frees itself, at the latest
+ * when the sandbox ends. */
 void tunnel_begin(struct sandbox *sb, struct stream *client, struct str early_client, struct stream *port,
     struct str early_port);

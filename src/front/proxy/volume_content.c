@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/proxy/volume_content: token, connection, body up, answer down. */
+/* front/proxy/volume_content: checks the token, connects, passes the body up and the answer down. */
 #include "front/proxy/volume_content.h"
 
 #include <errno.h>
@@ -25,8 +25,8 @@
 #include "loop/loop.h"
 
 #define PREFIX "/volumecontent/"
-#define CONNS_MAX 32  /* fewer than the warden has places for, some of which may be ending */
-#define TRIES_MAX 200 /* until there is room */
+#define CONNS_MAX 32  /* fewer than the warden has places, because some of those may be ending */
+#define TRIES_MAX 200 /* attempts until there is room */
 #define RETRY_MS 50
 
 struct content {
@@ -37,7 +37,7 @@ struct content {
 	struct timer *retry;
 	unsigned tries;
 	struct pump pump;
-	bool counted; /* in front->volume_calls */
+	bool counted; /* counted in front->sandbox.volume_calls */
 	int status;
 	uint64_t began_us;
 	char method[16];
@@ -53,7 +53,7 @@ bool volume_content_is(const struct http_req *rq)
 
 /* --- refusals ----------------------------------------------------------------------------------------------- */
 
-/* Codes of this API are words. */
+/* The error codes of this API are words. */
 static void refuse(struct http_req *rq, int status, const char *code, const char *text, const char *request)
 {
 	autojson json_t *j = json_pack("{s:s,s:s}", "code", code, "message", text);
@@ -75,7 +75,7 @@ static void drop_up(struct content *c)
 	c->counted = false;
 }
 
-/* Before anything was sent to the volume's server. */
+/* Before anything was sent to the server of the volume. */
 static void give_up(struct content *c, int status, const char *code, const char *text)
 {
 	drop_up(c);
@@ -97,9 +97,9 @@ static void on_lost(void *user, int no, bool cut)
 		    c->id);
 }
 
-/* --- what the pump asks -------------------------------------------------------------------------------------- */
+/* --- callbacks of the pump ----------------------------------------------------------------------------------- */
 
-/* Nothing of the client's goes on but what is asked for: not the token, which is of no use there. */
+/* Only the headers listed here are passed on. The token is not: it has no use there. */
 static void put_request(void *user, struct buf *out)
 {
 	static const char *const passed[] = { "content-type", "range", "if-range", "if-match", "if-none-match",
@@ -283,7 +283,7 @@ static const struct http_req_ops down_ops = { .on_body = on_body,
 	.on_drain = on_drain,
 	.on_close = on_close };
 
-/* The volume that the request is for and may have; NULL: it was refused. */
+/* The volume that the request is for and may access; NULL: it was refused. */
 static struct volume *check(struct content *c)
 {
 	struct str rest = c->rq->path, bearer = http_header_get(&c->rq->headers, "authorization");
@@ -296,7 +296,8 @@ static struct volume *check(struct content *c)
 
 	if (!str_ieq(scheme, STR_LIT("bearer")) || !bearer.p)
 		give_up(c, 401, "unauthenticated", "no volume token: send it in the header Authorization, as Bearer");
-	else if (!v || !secret_eq(str_trim(bearer), str_of(v->token))) /* nobody learns which volumes there are */
+	/* the same answer, so that nobody can find out which volumes exist */
+	else if (!v || !secret_eq(str_trim(bearer), str_of(v->token)))
 		give_up(c, 401, "unauthenticated", "the token is not that of this volume");
 	else if (!t || t->blocked)
 		give_up(c, 403, "forbidden", "team is blocked");

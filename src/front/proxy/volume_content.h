@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/proxy/volume_content: requests for the files of a volume, passed on to a program that serves nothing but that
- * volume.
+/* front/proxy/volume_content: passes requests for files of a volume on to a process that serves only that volume.
  *
- * Only the token is looked at here, of which the volume has one; no path of a volume is ever resolved by the front, the
- * warden, or anything else that could reach more than the volume. */
+ * Only the token of the volume is checked here. No path of a volume is ever resolved by the front, the warden, or
+ * anything else that could reach more than the volume. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,4 +11,4 @@ struct front;
 struct http_req;
 
 bool volume_content_is(const struct http_req *rq);               /* /volumecontent/... */
-void volume_content_begin(struct front *f, struct http_req *rq); /* takes over rq */
+void volume_content_begin(struct front *f, struct http_req *rq); /* takes ownership of rq */

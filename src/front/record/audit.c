@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/record/audit: composing records and writing them; segments. */
+/* front/record/audit: creates and writes records; segments. */
 #include "front/record/audit.h"
 
 #include <errno.h>
@@ -22,15 +22,15 @@
 #include "store/db.h"
 
 #define SAVE_AFTER_MS 250
-#define PENDING_MAX (4 * 1024 * 1024) /* bytes of lines that wait for the database */
-#define SAVE_BYTES (256 * 1024)       /* ... and when it is time to stop waiting */
-#define LISTED_MAX 60                 /* records of a class that are written one by one in each ... */
+#define PENDING_MAX (4 * 1024 * 1024) /* bytes of lines waiting for the database */
+#define SAVE_BYTES (256 * 1024)       /* flush at once above this */
+#define LISTED_MAX 60                 /* records of a class written individually per CLASS_EVERY_MS */
 #define CLASS_EVERY_MS 60000
-#define GAP_ROOM (16 << 10) /* free bytes that end a time without records */
+#define GAP_ROOM (16 << 10) /* free bytes required before writing resumes */
 #define SEGMENT_AGE_MS (24ull * 3600 * 1000)
 #define RETRY_S 5
-#define TEXT_MAX (256 * 1024) /* of one, with audit_code = full */
-#define FORGET_TEXTS 64       /* at once */
+#define TEXT_MAX (256 * 1024) /* of one text, with audit_code = full */
+#define FORGET_TEXTS 64       /* texts deleted at a time */
 #define PURGE_MS 5
 
 static uint64_t segment_bytes(const struct audit *t)
@@ -85,7 +85,7 @@ void audit_pend(struct audit *t, struct str line)
 	}
 	buf_str(&t->pending, line);
 	buf_ch(&t->pending, '\n');
-	if (t->pending.bad) { /* no memory: as if there were no room */
+	if (t->pending.bad) { /* out of memory: treated like a full queue */
 		buf_clear(&t->pending);
 		t->has_gap = true;
 	}
@@ -96,8 +96,8 @@ static void on_timer(void *user)
 	audit_flush(user);
 }
 
-/* Bytes that did go to the disk before it was full must not stay: the next record would stand behind half of this
- * one. */
+/* If the disk fills up in the middle of a record, its first bytes are removed; otherwise the next record would
+ * follow a partial one. */
 int audit_write(struct audit *t, struct str line, struct err *e)
 {
 	ssize_t n;
@@ -159,14 +159,14 @@ static int put(struct audit *t, const char *kind, const struct audit_who *who, s
 	return 0;
 }
 
-/* A disk that is full may still take the few bytes that tell of the gap, and then nothing of what comes after them. */
+/* Checks for enough free space: a full disk might take the short gap record, and then nothing after it. */
 static bool has_room(const struct audit *t)
 {
 	return t->fd < 0 || fallocate(t->fd, FALLOC_FL_KEEP_SIZE, (off_t)t->bytes, GAP_ROOM) == 0 ||
 	    (errno != ENOSPC && errno != EDQUOT);
 }
 
-/* Before the first record after a time without: how many are missing. */
+/* Records how many records are missing, before the first one after a gap. */
 static int tell_gap(struct audit *t, struct err *e)
 {
 	char since[CLOCK_RFC3339_SIZE], fields[128];
@@ -269,7 +269,7 @@ void audit_add_limited(struct front *f, enum audit_class class, const char *kind
 	(void)str_copy(t->classes[class].kind, sizeof t->classes[class].kind, str_of(kind));
 }
 
-/* What is not one of the members of a record is a field of it. */
+/* Members that are not part of a record are added to its fields. */
 static json_t *event_fields(const json_t *event)
 {
 	static const char *const own[] = { "kind", "request", "team", "key", "sandbox", "session", "fields" };
@@ -305,7 +305,7 @@ int audit_event(struct front *f, struct str text, struct err *e)
 	    json_get_str(j, "session", &who.session, e) < 0 || json_get_obj(j, "fields", &fields, e) < 0)
 		return -e->no;
 
-	/* Whatever it calls itself, it must not look like something that the front has seen. */
+	/* The prefix makes sure that it cannot pass for an observation of the front. */
 	bool named = str_starts(str_of(given), "agent.") || str_starts(str_of(given), "mcp.");
 
 	if (snprintf(kind, sizeof kind, "%s%s", named ? "" : "agent.", given) >= (int)sizeof kind || !*given ||
@@ -315,7 +315,7 @@ int audit_event(struct front *f, struct str text, struct err *e)
 	return 0;
 }
 
-/* Of all texts there may be so much that the table is twice as large as the trail: the oldest ones make room. */
+/* The texts may grow until the table is twice as large as the trail; then the oldest are deleted. */
 static int keep_text(struct front *f, uint64_t seq, const char *team, struct str text, struct err *e)
 {
 	struct store *db = f->record.audit->db;
@@ -330,7 +330,7 @@ static int keep_text(struct front *f, uint64_t seq, const char *team, struct str
 	if (text.n > TEXT_MAX) {
 		size_t n = TEXT_MAX;
 
-		while (n > 0 && ((unsigned char)text.p[n] & 0xc0) == 0x80) /* no half of a letter */
+		while (n > 0 && ((unsigned char)text.p[n] & 0xc0) == 0x80) /* do not split a UTF-8 character */
 			n--;
 		buf_put(&cut, text.p, n);
 		buf_fmt(&cut, "\n[cut off: it has %zu bytes]", text.n);
@@ -359,7 +359,7 @@ static void adopt_next(struct audit *t, int fd, const struct msg_audit_file *m)
 {
 	char fields[160], hex[AUDIT_HEX_SIZE];
 
-	/* so that the database knows the end of the old one before anything stands in the new one */
+	/* The database must have the end of the old segment before anything is in the new one. */
 	audit_flush(t);
 	fd_close(t->fd);
 	t->fd = fd;
@@ -371,7 +371,7 @@ static void adopt_next(struct audit *t, int fd, const struct msg_audit_file *m)
 	t->segment_seq = t->at.seq + 1;
 	audit_hex(t->at.hash, sizeof t->at.hash, hex);
 	(void)snprintf(fields, sizeof fields, "{\"segment\":%u}", t->segment);
-	/* Also in the log, which goes elsewhere: so there is a witness of it outside of the state directory. */
+	/* The log usually goes elsewhere, so this leaves evidence outside of the state directory. */
 	log_info("the audit trail continues in a new file", "segment=%u seq=%llu hash=%s", t->segment,
 	    (unsigned long long)t->at.seq, hex);
 	(void)audit_put(t, "trail.segment", NULL, str_of(fields));
@@ -426,7 +426,7 @@ static void on_first(void *user, const struct warden_reply *re)
 	} else {
 		t->failing = false;
 		(void)audit_add(t->front, "server.start", NULL, json_pack("{s:s}", "version", ATOLL_VERSION));
-		audit_flush(t); /* makes the files of the database that it needs later */
+		audit_flush(t); /* creates the files that the database needs later */
 	}
 	if (then)
 		then(t->front, e.no && t->front->link.opt.audit.required ? &e : NULL);
@@ -454,16 +454,16 @@ void audit_tick(struct front *f)
 	}
 	if (t->fd < 0 && f->link.ticks % RETRY_S == 0)
 		want_first(t);
-	else if (t->lost > 0 && tell_gap(t, &e) == 0) /* nothing may come that would try it */
+	else if (t->lost > 0 && tell_gap(t, &e) == 0) /* there may be no next record that would try it */
 		t->failing = false;
 }
 
-/* --- forgetting --- */
+/* --- retention --- */
 
-/* Where a segment ends is in no index of ours: the first record of its successor tells. */
+/* The end of a segment is not indexed: the first record of the next one has it. */
 struct edge {
 	uint32_t segment;
-	struct audit_point last; /* of the segment before it */
+	struct audit_point last; /* last record of the previous segment */
 	uint64_t at_ms;
 	bool found;
 };
@@ -501,8 +501,8 @@ static void on_dropped(void *user, const struct warden_reply *re)
 		log_warn("could not delete old rows of the audit trail", "err=%s", e.text);
 }
 
-/* What is dropped stays known: a record tells with which hash the rest of the chain begins. It is written first: a
- * chain that begins somewhere without a word about it counts as damaged. */
+/* A record names the hash with which the remaining chain begins. It is written before the segment is dropped,
+ * because a chain without its beginning and without such a record counts as damaged. */
 static void drop_first(struct audit *t, const struct edge *ed)
 {
 	struct msg_audit m = { .what = AUDIT_DROP, .n = t->first };
@@ -549,7 +549,7 @@ void audit_prune(struct front *f)
 		drop_first(t, &ed);
 }
 
-/* --- its life --- */
+/* --- start and end --- */
 
 int audit_new(struct front *f, const char *state_dir, struct err *e)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/record/audit_acts: requests of the control API by their route, and the lives of sandboxes. */
+/* front/record/audit_acts: requests of the control API by route, and the lifecycle of sandboxes. */
 #include "front/record/audit_acts.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "ipc/msg.h"
 #include "ipc/rules.h"
 
-/* Routes that change something and are not here are recorded as api.call, with method and path. */
+/* Routes that change something and are not listed here are recorded as api.call, with method and path. */
 static const struct {
 	const char *method, *pattern, *kind;
 } acts[] = {
@@ -67,7 +67,8 @@ static const struct {
 	{ "PUT", "/templates/{id}/files/{hash}", "template.upload" },
 };
 
-/* They only ask, though they are no GET; the agent layer's calls come back to us as what they are. */
+/* These only read, although they are not GET requests; the calls that the agent layer makes for them are recorded
+ * as such. */
 static const char *const asks[] = { "/mcp", "/agent/" };
 
 static const char *kind_of(const struct route *rt)

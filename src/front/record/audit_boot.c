@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/record/audit_boot: taking up the audit trail where the front before us has left it.
+/* front/record/audit_boot: continues the audit trail where the previous front stopped.
  *
- * The end of the chain is read from the last file. What may be found there, and what is done about it, with a record of
- * it:
+ * The end of the chain is read from the last file. These conditions are handled, each with a record:
  *
- *	half a line at the end		a crash in the middle of a write; whatever it was, nobody was told that it had
- *					been done: cut off
- *	fewer records than the table	a crash of the host, or somebody's doing: put back from the table
- *	an empty file, not the first	likewise
- *	... which it does not have	the chain goes on behind the last one known; verify will find the hole
- *	a bad line			stays as it is; verify will find it */
+ *	a partial line at the end	a crash during a write; its effect was not confirmed to any client: it is
+ *					truncated
+ *	fewer records than the table	a crash of the host, or tampering: restored from the table
+ *	an empty file, not the first	the same
+ *	records missing in both	the chain continues after the last known record; verify finds the gap
+ *	a bad line			stays unchanged; verify finds it */
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -26,8 +25,8 @@
 
 struct found {
 	struct audit *t;
-	struct audit_point known; /* by the table */
-	uint64_t bad;             /* lines that are no sound records */
+	struct audit_point known; /* end of the chain according to the table */
+	uint64_t bad;             /* number of lines that are no valid records */
 	uint64_t restored;
 	uint64_t first_seq, first_ms;
 };
@@ -54,12 +53,12 @@ static void take_line(struct found *fo, struct str line)
 		fo->bad++;
 	if (l.seq <= fo->known.seq)
 		return;
-	audit_pend(t, line); /* the table does not have it yet */
+	audit_pend(t, line); /* not in the table yet */
 	if (t->pending.n > PIECE && !t->unsaved)
 		audit_flush(t);
 }
 
-/* All lines of the file. Returns how many bytes stand behind the last one. */
+/* Reads all lines of the file. Returns the number of bytes after the last newline. */
 static ssize_t read_lines(struct found *fo, struct buf *rest, struct err *e)
 {
 	struct audit *t = fo->t;
@@ -127,7 +126,7 @@ static int find_begin(void *user, uint64_t seq, struct str line, const char *tex
 	return -1;
 }
 
-/* The table knows more than the file. */
+/* The table has more records than the file. */
 static int catch_up(struct found *fo, struct err *e)
 {
 	struct audit *t = fo->t;
@@ -135,7 +134,7 @@ static int catch_up(struct found *fo, struct err *e)
 
 	if (fo->known.seq <= t->at.seq)
 		return 0;
-	/* somebody has emptied it */
+	/* the file was emptied */
 	if (!t->at.seq && t->segment > 1 && audit_db_each(t->db, &begin, find_begin, t, e) < 0)
 		return -e->no;
 	q.after = t->at.seq;
@@ -204,7 +203,7 @@ int audit_adopt(struct audit *t, struct err *e)
 	if (t->bytes == 0 && t->segment > 1) {
 		char fields[48];
 
-		/* where it begins must be known when its time is over */
+		/* the begin of a segment must be recorded, for its retention */
 		(void)snprintf(fields, sizeof fields, "{\"segment\":%u}", t->segment);
 		(void)audit_put(t, "trail.segment", NULL, str_of(fields));
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/record/audit_impl: what audit.c and audit_boot.c share. */
+/* front/record/audit_impl: shared by audit.c and audit_boot.c. */
 #pragma once
 
 #include "audit/chain.h"
@@ -15,20 +15,20 @@ struct audit {
 	struct front *front;
 	struct audit_seal *seal;
 	struct store *db;
-	struct timer *timer; /* until what is pending goes to the database */
+	struct timer *timer; /* for the next flush to the database */
 	struct warden_call *asking;
-	void (*then)(struct front *f, const struct err *e); /* during the start */
-	int fd;                                             /* of the segment; -1: there is none */
-	uint32_t segment, first;                            /* first: of those that there are */
-	uint64_t bytes;                                     /* of this segment, */
-	uint64_t other_bytes;                               /* ... and of the others, as last told */
-	uint64_t began_ms;    /* wall clock: when the first record of the segment was written */
-	uint64_t segment_seq; /* its first record */
+	void (*then)(struct front *f, const struct err *e); /* called when the start is done */
+	int fd;                                             /* the current segment; -1: not open */
+	uint32_t segment, first;                            /* first: number of the oldest segment that exists */
+	uint64_t bytes;                                     /* size of the current segment */
+	uint64_t other_bytes;                               /* size of the others, as last reported by the warden */
+	uint64_t began_ms;                                  /* wall clock: time of the first record of the segment */
+	uint64_t segment_seq;                               /* number of its first record */
 	struct audit_point at;
-	struct audit_point dropping; /* the end of what was dropped last */
-	struct buf pending;          /* lines that the database does not have yet */
-	bool unsaved;                /* the last try to give them to it failed */
-	/* so often that lines were left out: its head stays before them, until the next start */
+	struct audit_point dropping; /* last record of the segment that was dropped last */
+	struct buf pending;          /* lines that are not in the database yet */
+	bool unsaved;                /* the last flush failed */
+	/* Lines were left out, so the head recorded in the database stays before them until the next start. */
 	bool has_gap;
 	struct {
 		uint64_t since_ms;
@@ -36,14 +36,16 @@ struct audit {
 		char kind[AUDIT_WORD_MAX + 1];
 	} classes[AUDIT_CLASSES];
 	uint64_t records, failures;
-	uint64_t lost, lost_since_ms; /* records that could not be written since then */
+	uint64_t lost, lost_since_ms; /* number of records that could not be written, and since when */
 	bool failing;
 };
 
-void audit_flush(struct audit *t);                 /* what is pending to the database */
-void audit_pend(struct audit *t, struct str line); /* without its newline; more of what is pending */
+void audit_flush(struct audit *t);                 /* writes the pending lines to the database */
+void audit_pend(struct audit *t, struct str line); /* adds a line, without its newline, to the pending ones */
 uint64_t audit_put(struct audit *t, const char *kind, const struct audit_who *who, struct str fields);
-int audit_write(struct audit *t, struct str line, struct err *e); /* whole, or not at all */
+/* atomic: on failure nothing of the line stays in the file */
+int audit_write(struct audit *t, struct str line, struct err *e);
 
-/* The file is open: finds the end of the chain in it, mends what a crash has left, brings the database up to date. */
+/* Called when the file is open: finds the end of the chain, repairs what a crash has left, and brings the database
+ * up to date. */
 int audit_adopt(struct audit *t, struct err *e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/record/events: composing them, into the store and to webhooks. */
+/* front/record/events: creates events, writes them to the store and passes them to webhooks. */
 #include "front/record/events.h"
 
 #include <errno.h>
@@ -23,18 +23,18 @@
 #include "store/meter.h"
 #include "store/sandboxes.h"
 
-#define DATA_MAX (48 * 1024) /* a delivery has to fit into one message, see ipc/webhooks.h */
+#define DATA_MAX (48 * 1024) /* a delivery must fit into one message, see ipc/webhooks.h */
 #define NO_UUID "00000000-0000-0000-0000-000000000000"
 
-/* What an event is about. */
+/* The object of an event. */
 struct subject {
-	const char *team, *sandbox, *template, *build; /* build: NULL or "" if it is not known */
+	const char *team, *sandbox, *template, *build; /* build: NULL or "" if not known */
 	uint64_t started_us;
 	const json_t *metadata;
 };
 
 static const struct {
-	const char *name, *category, *label; /* the last two as in the first version of such events */
+	const char *name, *category, *label; /* the last two as in version 1 of the events */
 } types[EVENT_TYPES] = {
 	[EVENT_CREATED] = { "sandbox.lifecycle.created", "lifecycle", "create" },
 	[EVENT_KILLED] = { "sandbox.lifecycle.killed", "lifecycle", "kill" },
@@ -60,7 +60,8 @@ int event_type_find(struct str name)
 	return -ENOENT;
 }
 
-/* The same for all events of one run, also by the next front: it follows from when that began. */
+/* The same for all events of one run, also after a restart of the front: it is derived from the start time of the
+ * run. */
 static void execution_id(const struct front *f, const struct subject *s, char ret[TEAM_ID_SIZE])
 {
 	autofree char *label = str_fmt("execution %s %llu", s->sandbox, (unsigned long long)s->started_us);
@@ -71,7 +72,7 @@ static void execution_id(const struct front *f, const struct subject *s, char re
 	uuid_put(b, 4, ret);
 }
 
-/* Labels that are too long for a message are left out, and that is said. */
+/* Metadata too long for a message is left out, with a note. */
 static void put_data(json_t *data, const json_t *metadata, struct buf *out)
 {
 	if (metadata)
@@ -85,7 +86,7 @@ static void put_data(json_t *data, const json_t *metadata, struct buf *out)
 	json_put(out, data);
 }
 
-/* data is taken. */
+/* Takes ownership of data. */
 static int note(struct front *f, const struct subject *s, enum event_type t, uint64_t at_ms, json_t *data,
     uint64_t *ret_seq)
 {
@@ -136,7 +137,7 @@ void event_note(struct sandbox *sb, enum event_type t, json_t *data)
 
 	if (!data)
 		data = json_object();
-	if (begins) /* so that what it ran with can be told from the log alone */
+	if (begins) /* so that the event log alone shows its limits */
 		(void)json_object_set_new(data, "limits", limits_json(&sb->spec.limits));
 	if (ends)
 		(void)json_object_set_new(data, "execution",
@@ -147,7 +148,7 @@ void event_note(struct sandbox *sb, enum event_type t, json_t *data)
 		webhooks_push(f->record.webhooks, sb->team, t, seq);
 }
 
-/* Until when it ran is known as far as it was metered. */
+/* The end of the run is known only as far as it was metered. */
 void event_note_lost(struct front *f, const struct sandbox_row *row, bool restarted)
 {
 	autojson json_t *metadata = row->metadata ? json_loads(row->metadata, 0, NULL) : NULL;

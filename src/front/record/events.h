@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/record/events: what happens to sandboxes, in the form of E2B's lifecycle events: kept for a while, listed, and
- * told to webhooks. */
+/* front/record/events: lifecycle events of sandboxes in the format of E2B: stored for a while, listed, and sent to
+ * webhooks. */
 #pragma once
 
 #include <jansson.h>
@@ -20,17 +20,17 @@ enum event_type {
 	EVENT_RESUMED,
 	EVENT_UPDATED,
 	EVENT_CHECKPOINTED,
-	EVENT_THRESHOLD, /* near a limit, see front/account/alerts.h; E2B has none such */
-	EVENT_TEST,      /* of a webhook; about no sandbox */
+	EVENT_THRESHOLD, /* near a limit, see front/account/alerts.h; not in E2B */
+	EVENT_TEST,      /* test of a webhook; concerns no sandbox */
 	EVENT_TYPES,
 };
 
 const char *event_type_name(enum event_type t);
 int event_type_find(struct str name); /* -ENOENT */
 
-/* Something happened to it, now. data: an object, taken; NULL: nothing more to say. */
+/* Records an event that happens now. data: an object, ownership is taken; NULL: none. */
 void event_note(struct sandbox *sb, enum event_type t, json_t *data);
-/* it has ended while no front was there; with the host? */
+/* The sandbox ended while the front was down. restarted: because the host was rebooted. */
 void event_note_lost(struct front *f, const struct sandbox_row *row, bool restarted);
 int event_note_test(struct front *f, const char *team, uint64_t *ret_seq);
 

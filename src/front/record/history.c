@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/record/history: forgetting. */
+/* front/record/history: retention. */
 #include "front/record/history.h"
 
 #include "base/clock.h"
@@ -71,7 +71,7 @@ static void prune_paused(struct front *f, uint64_t now_ms)
 	}
 }
 
-/* A backlog may be of millions of rows: whatever is not gone by then goes later. */
+/* There may be millions of rows: what is not deleted by until_ms is left for later. */
 static bool prune_rows(struct front *f, uint64_t now_ms, uint64_t until_ms)
 {
 	const struct {

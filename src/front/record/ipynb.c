@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/record/ipynb: events of an execution become outputs of a cell. */
+/* front/record/ipynb: converts the events of an execution to outputs of a cell. */
 #include "front/record/ipynb.h"
 
 #include <jansson.h>
@@ -28,8 +28,8 @@ static const struct {
 	{ "chart", "application/vnd.e2b.chart+json" },
 };
 
-/* How Jupyter knows a language, and with which magic a cell of it runs in another's notebook. Each such cell has an
- * interpreter of its own. */
+/* Jupyter's name of a language, and the magic that runs a cell of it in a notebook of another language. Each such
+ * cell has its own interpreter. */
 static const struct language {
 	const char *name, *kernel, *display, *magic;
 } languages[] = {
@@ -64,7 +64,7 @@ static const char *name_of(const char *language)
 	return l ? l->name : language;
 }
 
-/* Text that came from inside may be cut in the middle of a character. */
+/* Text from a sandbox may end in the middle of a character. */
 static json_t *text_json(struct str s)
 {
 	json_t *j = json_stringn(s.n ? s.p : "", s.n);
@@ -102,7 +102,7 @@ void ipynb_begin(struct ipynb *nb, const char *sandbox, const char *language, bo
 
 /* --- outputs --- */
 
-/* A piece of the same stream goes on where the one before it ended. */
+/* Consecutive chunks of the same stream are joined. */
 static void add_stream(json_t *outputs, const char *name, const json_t *text)
 {
 	json_t *last = json_array_size(outputs) ? json_array_get(outputs, json_array_size(outputs) - 1) : NULL;
@@ -118,7 +118,7 @@ static void add_stream(json_t *outputs, const char *name, const json_t *text)
 	(void)json_array_append(json_object_get(last, "text"), (json_t *)text);
 }
 
-/* A value that Jupyter's schema wants as text, or as an object; anything else as the JSON that it is. */
+/* The schema of Jupyter requires text or an object here; other values are encoded as JSON. */
 static json_t *value_json(const char *mime, const json_t *v)
 {
 	size_t n = strlen(mime);
@@ -223,7 +223,7 @@ static json_t *outputs_json(const struct cell_row *c, json_int_t *ret_count)
 
 /* --- cells --- */
 
-/* Where its context is not the one of the cell before: a heading that says so. */
+/* Adds a heading if the context differs from that of the previous cell. */
 static void tell_context(struct ipynb *nb, const struct cell_row *c, const char *language, struct buf *out)
 {
 	char now[sizeof nb->last], text[192];

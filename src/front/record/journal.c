@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* front/record/journal: entries as bytes in a ring.
  *
- * An entry is a head, the message, then name and value of each field; texts end with a NUL and have none inside. */
+ * An entry is a head, the message, then name and value of each field; texts are NUL-terminated. */
 #include "front/record/journal.h"
 
 #include <stdlib.h>
@@ -80,7 +80,7 @@ static void make_room(struct journal *j, size_t n)
 		drop_oldest(j);
 }
 
-/* Behind *at, cut to what is allowed and at the first NUL; bytes of a cut character go too. */
+/* Appends s at *at, truncated to the maximum length and at the first NUL, without a partial character at the end. */
 static void put_text(char **at, struct str s)
 {
 	size_t n = s.n < JOURNAL_TEXT_MAX ? s.n : JOURNAL_TEXT_MAX;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/record/logbook: tails in memory, pieces in the store. */
+/* front/record/logbook: tails in memory, chunks in the store. */
 #include "front/record/logbook.h"
 
 #include <errno.h>
@@ -18,9 +18,9 @@
 #include "store/logs.h"
 #include "store/teams.h"
 
-#define SAVE_AFTER_MS 3000 /* from the first new entry of a sandbox */
-#define SAVE_EVERY_MS 250  /* while there is any */
-#define SAVE_BATCH 64      /* tails at once: as long as the loop may wait */
+#define SAVE_AFTER_MS 3000 /* after the first new entry of a sandbox */
+#define SAVE_EVERY_MS 250  /* while there are dirty tails */
+#define SAVE_BATCH 64      /* tails per write, so that the loop is not blocked for long */
 #define TRIM_BATCH 10
 #define TRIM_MS 50
 #define READ_MAX (2 * LOGBOOK_EACH_MAX)
@@ -29,11 +29,11 @@ struct log_tail {
 	struct logbook *book;
 	TAILQ_ENTRY(log_tail) dirty; /* while is_dirty */
 	bool is_dirty;
-	bool placed; /* place is known */
+	bool placed; /* place is valid */
 	char id[ID_SIZE], team[TEAM_ID_SIZE];
-	struct journal fresh; /* what the store does not have yet */
-	uint64_t since_ms;    /* when the first of it came */
-	uint64_t ended_ms;    /* 0: its sandbox lives */
+	struct journal fresh; /* entries not in the store yet */
+	uint64_t since_ms;    /* time of the first of them */
+	uint64_t ended_ms;    /* 0: the sandbox still exists */
 	struct log_place place;
 };
 
@@ -42,7 +42,7 @@ struct logbook {
 	TAILQ_HEAD(, log_tail) dirty; /* the oldest first */
 	struct timer *timer;
 	uint64_t bytes; /* in the store */
-	bool failing;   /* and the log knows it */
+	bool failing;   /* already logged */
 };
 
 static void tail_free(struct log_tail *t)
@@ -53,7 +53,7 @@ static void tail_free(struct log_tail *t)
 	free(t);
 }
 
-/* The old half goes when the new one is full. */
+/* Deletes the old half when the new one is full. */
 static int turn_over(struct log_tail *t, struct err *e)
 {
 	struct logbook *b = t->book;
@@ -81,7 +81,7 @@ static int write_tail(struct log_tail *t, struct str bytes, struct err *e)
 	return 0;
 }
 
-/* Frees the tail of one that has ended. */
+/* Frees t if its sandbox has ended. */
 static void save(struct log_tail *t)
 {
 	struct logbook *b = t->book;
@@ -101,7 +101,7 @@ static void save(struct log_tail *t)
 		tail_free(t);
 }
 
-/* Live ones keep theirs; they have a limit each. What is too much for one go is left for the next. */
+/* Logs of existing sandboxes stay: they have a limit each. The work per call is limited; the next call continues. */
 static void keep_to_limit(struct logbook *b)
 {
 	uint64_t max = (uint64_t)b->front->link.opt.logs_max_mb << 20, until_ms = clock_mono_ms() + TRIM_MS, freed;
@@ -167,7 +167,7 @@ void logbook_free(struct logbook *b)
 
 	if (!b)
 		return;
-	while ((t = TAILQ_FIRST(&b->dirty))) /* of ended ones: nobody else has them */
+	while ((t = TAILQ_FIRST(&b->dirty))) /* tails of ended sandboxes have no other owner */
 		tail_free(t);
 	timer_free(b->timer);
 	free(b);
@@ -201,7 +201,7 @@ void logbook_add(struct log_tail *t, const struct journal_entry *en)
 {
 	journal_add(&t->fresh, en);
 	mark(t);
-	if (t->fresh.n > JOURNAL_MAX / 2) /* before it pushes anything out; one write for hundreds of entries */
+	if (t->fresh.n > JOURNAL_MAX / 2) /* before older entries are overwritten; one write for hundreds of entries */
 		save(t);
 }
 
@@ -226,7 +226,7 @@ static uint64_t oldest_end_ms(const struct logbook *b)
 
 static void take_piece(void *user, struct str bytes)
 {
-	bytes.n = journal_check(bytes); /* what is behind a damaged entry cannot be read */
+	bytes.n = journal_check(bytes); /* nothing after a damaged entry can be read */
 	buf_str(user, bytes);
 }
 

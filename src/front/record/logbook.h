@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/record/logbook: the logs of all sandboxes, from their first entry until a while after their end.
+/* front/record/logbook: the logs of all sandboxes, from the first entry until some time after the end.
  *
- * New entries of a sandbox are gathered in its tail, in memory, and go to the store some seconds later, those of many
- * sandboxes together: so an entry costs the request that it is about next to nothing, and a front that is killed loses
- * the last seconds. Of one sandbox the newest LOGBOOK_EACH_MAX bytes are kept, or at least the newer half of them; of
- * all together about as much as the settings say: ended ones are then forgotten, the oldest first. */
+ * New entries are collected in memory, in the tail of the sandbox, and written to the store some seconds later,
+ * together with those of other sandboxes. So an entry costs almost nothing, and a front that is killed loses the
+ * last seconds. Of each sandbox the newest LOGBOOK_EACH_MAX bytes are kept, or at least the newer half of them.
+ * The total is limited by the settings: when it is exceeded, the logs of ended sandboxes are deleted, oldest
+ * first. */
 #pragma once
 
 #include "base/err.h"
@@ -18,19 +19,20 @@ struct log_tail;
 #define LOGBOOK_EACH_MAX (256 * 1024)
 
 struct logbook *logbook_new(struct front *f);
-void logbook_save(struct logbook *b); /* all of it now: the front ends */
-void logbook_free(struct logbook *b); /* after all tails; NULL is fine */
+void logbook_save(struct logbook *b); /* writes everything now, because the front ends */
+void logbook_free(struct logbook *b); /* to be called after all tails are closed; NULL is fine */
 
-/* The tail of a sandbox; is_new: nobody can have written anything about it before. */
+/* Opens the tail of a sandbox. is_new: the store cannot have any entries for it. */
 struct log_tail *logbook_open(struct logbook *b, const char *id, const char *team, bool is_new);
 void logbook_add(struct log_tail *t, const struct journal_entry *en);
-void logbook_end(struct log_tail *t, uint64_t now_wall_ms); /* its sandbox has ended; frees it. NULL is fine */
-void logbook_drop(struct log_tail *t);                      /* what is not saved is lost. NULL is fine */
+void logbook_end(struct log_tail *t, uint64_t now_wall_ms); /* the sandbox has ended; frees t. NULL is fine */
+void logbook_drop(struct log_tail *t);                      /* frees t without writing it. NULL is fine */
 
-/* All that there is of it, oldest first, to be given to journal_done(). -ENOENT: that team has no such log. */
+/* Reads the whole log, oldest entry first; free it with journal_done(). Returns -ENOENT if the team has no such
+ * log. */
 int logbook_read(struct logbook *b, struct str id, const char *team, struct journal *ret, struct err *e);
 
-/* after a start: the logs of sandboxes that are gone meanwhile have ended */
+/* After a start: marks the logs of sandboxes that no longer exist as ended. */
 void logbook_end_lost(struct logbook *b);
-/* now and then: forgets what is too old, until then; true: there is more */
+/* Periodically: deletes what is too old, at most until until_ms. Returns true if there is more. */
 bool logbook_prune(struct logbook *b, uint64_t until_ms);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/record/notebook: limits and batches around store/notebooks. */
+/* front/record/notebook: limits and batches on top of store/notebooks. */
 #include "front/record/notebook.h"
 
 #include <jansson.h>
@@ -19,17 +19,17 @@
 #include "store/notebooks.h"
 
 #define SAVE_AFTER_MS 300
-#define DROPS_MAX 64       /* notebooks that one look at the limit drops */
-#define FORGET_MS 5        /* at a time, */
-#define FORGET_PAUSE_MS 20 /* ... and then for so long nothing */
+#define DROPS_MAX 64       /* notebooks deleted per check of the limit */
+#define FORGET_MS 5        /* work per turn */
+#define FORGET_PAUSE_MS 20 /* pause between turns */
 
 struct notebooks {
 	struct front *front;
 	struct store *db;
-	struct timer *timer;      /* to the end of the transaction */
-	struct timer *forgetting; /* ... of what was dropped */
-	bool open;                /* a transaction */
-	bool failing;             /* and the log knows it */
+	struct timer *timer;      /* for the commit of the transaction */
+	struct timer *forgetting; /* for deleting dropped notebooks */
+	bool open;                /* a transaction is open */
+	bool failing;             /* already logged */
 };
 
 static void told(struct notebooks *n, int r, const struct err *e)
@@ -40,7 +40,7 @@ static void told(struct notebooks *n, int r, const struct err *e)
 	if (r >= 0 || !n->open)
 		return;
 	timer_disarm(n->timer);
-	/* else the next ones would find a transaction that is open, or none that should be */
+	/* otherwise the state of the transaction would be unknown to the next calls */
 	notebooks_rollback(n->db);
 	n->open = false;
 }
@@ -111,7 +111,7 @@ static int add(struct notebooks *n, struct sandbox *sb, struct cell_row *c, stru
 	if (bytes + c->code.n > max)
 		return notebooks_missed(n->db, sb->id, sb->team, e);
 	if (bytes + c->code.n + c->output.n > max) {
-		c->output.n = 0; /* half of a line is no output */
+		c->output.n = 0; /* a partial line is no valid output */
 		c->cut = true;
 	}
 	c->n = cells + 1;
@@ -187,7 +187,7 @@ void notebook_end_lost(struct front *f)
 	free(l.ids);
 }
 
-/* Others want to be served, too: some of it at a time. */
+/* In small portions, because the loop is blocked meanwhile. */
 static void forget(void *user)
 {
 	struct notebooks *n = user;

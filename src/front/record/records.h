@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/record/records: what is written down of all that happens, and who is told. */
+/* front/record/records: the audit trail, logs, notebooks, events and webhooks. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,10 +15,10 @@ struct webhooks;
 struct records {
 	struct links *link;
 	struct accounts *account;
-	struct audit *audit;         /* NULL: without */
+	struct audit *audit;         /* NULL: disabled */
 	struct notebooks *notebooks; /* likewise */
-	struct webhooks *webhooks;   /* webhooks and what is to be delivered */
+	struct webhooks *webhooks;   /* webhooks and their deliveries */
 	struct logbook *logbook;
-	uint64_t witnessed; /* bytes of requests and answers that witnesses hold */
-	bool history_more;  /* what is too old was too much for one go */
+	uint64_t witnessed; /* bytes of requests and answers held by witnesses */
+	bool history_more;  /* history_prune() was too large for one pass */
 };

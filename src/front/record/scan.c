@@ -88,7 +88,7 @@ static bool find_member(struct str object, const char *name, struct str *ret)
 	return false;
 }
 
-/* Likewise a string, still escaped. */
+/* Like find_member(), for a string, still escaped. */
 static bool find_string(struct str object, const char *name, struct str *ret)
 {
 	if (!find_member(object, name, ret) || ret->n == 0 || ret->p[0] != '"')
@@ -99,7 +99,7 @@ static bool find_string(struct str object, const char *name, struct str *ret)
 
 /* --- code ---------------------------------------------------------------------------------------------------- */
 
-/* The name of an exception, if it is a plain word; untrusted, and it is shown. */
+/* The name of an exception, if it is a plain word. It is untrusted and is shown to people. */
 static void take_word(struct str s, char ret[SCAN_NAME_SIZE])
 {
 	size_t n = 0;
@@ -195,8 +195,8 @@ static bool take_varint(struct str *m, uint64_t *ret)
 	return false;
 }
 
-/* The number of the field that a message begins with, if that is a message itself; m is at its content then. 0: it is
- * something else. */
+/* If the message begins with a field that is itself a message, returns its number and moves m to its content;
+ * otherwise returns 0. */
 static uint64_t enter(struct str *m)
 {
 	uint64_t key, n;
@@ -204,7 +204,7 @@ static uint64_t enter(struct str *m)
 	return take_varint(m, &key) && (key & 7) == 2 && take_varint(m, &n) ? key >> 3 : 0;
 }
 
-/* As http/schema.c has them, and as init writes them: in the order of their numbers, without what is 0. */
+/* The fields as in http/schema.c. init writes them in the order of their numbers, without those that are 0. */
 static void on_proto(struct process_scan *s, struct str m)
 {
 	enum { EVENT = 1, START = 1, END = 3, EXIT_CODE = 1 << 3 };

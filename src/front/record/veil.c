@@ -11,11 +11,11 @@
 #include "front/util/mem.h"
 #include "http/json.h"
 
-#define LEARNED_MAX (64 * 1024) /* bytes of all values: those of a sandbox are in memory until its end */
-/* and their number: each is compared with every new one, and looked for in every text */
+#define LEARNED_MAX (64 * 1024) /* bytes of all values: they are in memory until the sandbox ends */
+/* number of values: each is compared with every new one and searched for in every text */
 #define VALUES_MAX 64
 #define TEXT_MAX (16u * 1024 * 1024) /* of one text */
-#define FORMS 3                      /* as it is, and as JSON with and without escapes for what is not ASCII */
+#define FORMS 3                      /* verbatim, and as JSON with and without escapes for non-ASCII characters */
 
 static bool is_known(const json_t *list, const json_t *v)
 {
@@ -61,7 +61,7 @@ void veil_learn(json_t **list, const json_t *envs)
 
 struct needles {
 	struct str *v;
-	char **own; /* that of v which are ours */
+	char **own; /* the entries of v that are allocated here */
 	size_t n, n_own;
 	bool first[256];
 };
@@ -98,7 +98,7 @@ static size_t longest_at(const struct needles *ns, struct str rest)
 	return most;
 }
 
-/* False: there are none in it, and nothing is put into out. */
+/* Returns false if the text has none of the values; then out is unchanged. */
 static bool put_clean(const struct needles *ns, struct str text, struct buf *out)
 {
 	size_t done = 0;
@@ -119,7 +119,7 @@ static bool put_clean(const struct needles *ns, struct str text, struct buf *out
 	return done > 0;
 }
 
-/* --- in JSON: a value may look like a part of what stands around the texts, which has to stay --- */
+/* --- in JSON: a value may also match the syntax around the texts, which must stay intact --- */
 
 static bool is_of_event(const char *name)
 {

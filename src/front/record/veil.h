@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/record/veil: values of variables that are secret by their names (base/secretive.h) are not written down where
- * texts are kept: in notebooks, and with the audit trail. */
+/* front/record/veil: redacts the values of variables whose names mark them as secret (base/secretive.h) in stored
+ * texts: in notebooks and in the audit trail. */
 #pragma once
 
 #include <jansson.h>
@@ -10,10 +10,10 @@
 
 struct buf;
 
-/* Of an object of variables those that are secret go into *list, which is made when it is NULL; of more than 64, or 64
- * KB, the oldest go. envs: NULL is fine. */
+/* Adds the secret variables of an object to *list, which is created if it is NULL. If there are more than 64
+ * values, or 64 KB, the oldest are dropped. envs may be NULL. */
 void veil_learn(json_t **list, const json_t *envs);
 
-/* The text without them: itself if there are none in it, else what was put into out. as_json: lines of JSON, events of
- * an execution: they stay JSON, with the type that they have. */
+/* Returns the text without these values: text itself if it has none, else the redacted copy in out. as_json: the
+ * text is lines of JSON, events of an execution; they stay valid JSON of the same type. */
 struct str veil(struct str text, const json_t *list, bool as_json, struct buf *out);

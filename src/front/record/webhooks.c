@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/record/webhooks: the list of webhooks, and the jobs of atoll-webhooks. */
+/* front/record/webhooks: the list of webhooks, and the jobs for atoll-webhooks. */
 #include "front/record/webhooks.h"
 
 #include <errno.h>
@@ -22,16 +22,16 @@
 #include "store/webhooks.h"
 
 #define ROUND_MAX 64
-#define UNSENT_RETRY_MS 1000 /* when a job could not be handed over */
+#define UNSENT_RETRY_MS 1000 /* if a job could not be sent to atoll-webhooks */
 #define BACKOFF_MAX_MS 3600000ull
 #define NEVER UINT64_MAX
 
 struct webhooks {
 	struct front *front;
 	struct webhook_list all;
-	int fd; /* -1: no atoll-webhooks */
+	int fd; /* -1: atoll-webhooks does not run */
 	struct watch *watch;
-	struct timer *timer; /* for the next that is due */
+	struct timer *timer; /* for the next delivery that is due */
 	uint32_t last_seq, under_way;
 };
 
@@ -93,7 +93,7 @@ void webhook_free(struct webhook *w)
 static void remove_one(struct webhooks *h, struct webhook *w)
 {
 	TAILQ_REMOVE(&h->all, w, link);
-	webhook_free(w); /* its job, if any, goes on: atoll-webhooks' answer gives the place back */
+	webhook_free(w); /* its job, if any, continues: the answer of atoll-webhooks frees the place */
 }
 
 struct webhook *webhook_next(const struct webhooks *h, const char *team, const struct webhook *w)
@@ -201,7 +201,7 @@ int webhook_set(struct webhooks *h, struct webhook *w, const char *secret, struc
 {
 	if (save(h, w, secret, false, e) < 0)
 		return -e->no;
-	w->next_mono_ms = 0; /* perhaps that is what it lacked */
+	w->next_mono_ms = 0; /* the change may have fixed it */
 	work(h);
 	return 0;
 }
@@ -261,7 +261,7 @@ int webhooks_load(struct webhooks *h, struct err *e)
 	return 0;
 }
 
-/* --- what is to be told --- */
+/* --- the queue --- */
 
 int webhooks_push_one(struct webhooks *h, struct webhook *w, uint64_t event_seq, char ret_id[TEAM_ID_SIZE])
 {
@@ -299,10 +299,10 @@ struct sending {
 	struct webhooks *h;
 	struct webhook *w;
 	int r;
-	bool hopeless; /* it is this delivery that is wrong */
+	bool hopeless; /* this delivery itself cannot be sent */
 };
 
-/* One that nothing more is known of, or that cannot be signed, will never be sent. */
+/* A delivery whose event no longer exists, or that cannot be signed, can never be sent. */
 static void give_up(struct webhooks *h, struct webhook *w, const struct delivery_row *d, const char *why)
 {
 	struct delivery_row to = { .seq = d->seq,
@@ -371,8 +371,8 @@ static bool may_send(const struct webhooks *h, const struct webhook *w, uint64_t
 	    w->next_mono_ms <= now;
 }
 
-/* False: not now. If atoll-webhooks is gone, on_ready() will hang up; whatever else it is, a little later it may be
- * better. */
+/* Returns false if it cannot be sent now. If atoll-webhooks has exited, on_ready() closes the link; other errors
+ * may be gone a little later. */
 static bool send_next(struct webhooks *h, struct webhook *w)
 {
 	struct sending s = { .h = h, .w = w };
@@ -389,7 +389,7 @@ static bool send_next(struct webhooks *h, struct webhook *w)
 	return r == 1 && s.r == 0;
 }
 
-/* Sends whatever may be sent, and sets the clock for what may be later. */
+/* Sends everything that is due, and arms the timer for the next. */
 static void work(struct webhooks *h)
 {
 	uint64_t now = clock_mono_ms(), next = NEVER;
@@ -406,11 +406,11 @@ static void work(struct webhooks *h)
 		timer_arm(h->timer, next - now);
 }
 
-/* --- what became of it --- */
+/* --- results --- */
 
 static void give_back(struct webhooks *h)
 {
-	if (h->under_way > 0) /* a peer that answers too often must not turn it into many */
+	if (h->under_way > 0) /* guards against a peer that answers too often */
 		h->under_way--;
 }
 
@@ -466,7 +466,7 @@ static void hang_up(struct webhooks *h)
 		if (w->seq)
 			finish(h, w, &lost);
 	}
-	h->under_way = 0; /* also of those that were removed meanwhile */
+	h->under_way = 0; /* including jobs of webhooks that were removed meanwhile */
 }
 
 static void on_ready(void *user, int events)
@@ -496,7 +496,7 @@ static void on_ready(void *user, int events)
 		}
 		if (w && d.head.seq)
 			finish(h, w, &d);
-		else /* it was removed meanwhile */
+		else /* the webhook was removed meanwhile */
 			give_back(h);
 	}
 	work(h);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/record/witness: which requests are recorded as what. */
+/* front/record/witness: which requests are recorded, and as what. */
 #include "front/record/witness.h"
 
 #include <jansson.h>
@@ -27,19 +27,19 @@
 #include "http/url.h"
 #include "store/notebooks.h"
 
-#define BODY_MAX (8 * 1024 * 1024)      /* of code or a command; of a longer one only the hash of all bytes is known, */
-#define RPC_MAX (64 * 1024)             /* ... and so of any other call */
-#define UNPACKED_MAX (1024 * 1024)      /* of a compressed one: others wait while it is unpacked */
-#define HELD_MAX (256ull * 1024 * 1024) /* of all that are under way; above that, too */
+#define BODY_MAX (8 * 1024 * 1024)      /* of code or a command; of a longer body only the hash is recorded */
+#define RPC_MAX (64 * 1024)             /* likewise for any other call */
+#define UNPACKED_MAX (1024 * 1024)      /* of a compressed body: unpacking blocks the loop */
+#define HELD_MAX (256ull * 1024 * 1024) /* of all requests in progress; beyond that, only hashes are recorded */
 
 enum how { HOW_CODE, HOW_COMMAND, HOW_RPC, HOW_INPUT, HOW_FILE }; /* INPUT: only counted */
 
 static const struct act {
 	uint16_t port;
-	const char *method, *path; /* a path that ends with '*' stands for all that begin so */
+	const char *method, *path; /* a path that ends with '*' matches all paths with that prefix */
 	enum how how;
 	const char *kind;
-	const struct pb_message *message; /* of the body in protobuf; NULL: there is no such form */
+	const struct pb_message *message; /* schema of the body in protobuf; NULL: only JSON */
 } acts[] = {
 	{ PORT_INTERPRETER, "POST", "/execute", HOW_CODE, "code.run", NULL },
 	{ PORT_INTERPRETER, "POST", "/contexts", HOW_RPC, "context.create", NULL },
@@ -69,17 +69,17 @@ struct witness {
 	const struct act *act;
 	char request[REQUEST_ID_SIZE], session[REQUEST_ID_SIZE];
 	struct buf body;
-	EVP_MD_CTX *sum; /* of all of a body that is not kept; NULL: it is */
-	size_t held;     /* what of front->witnessed is ours */
-	char *coding;    /* of the body; NULL: none */
+	EVP_MD_CTX *sum; /* hash of the whole body, if it is too long to be stored; NULL: it is stored */
+	size_t held;     /* our part of front->record.witnessed */
+	char *coding;    /* content encoding of the body; NULL: none */
 	int64_t content_length;
 	uint64_t up;
 	uint64_t began_us;
-	char *path;        /* of the file, or the context's id; NULL: not known */
-	struct buf answer; /* what is kept of it, */
-	bool cut;          /* ... and that this is not all */
+	char *path;        /* path of the file, or id of the context; NULL: not known */
+	struct buf answer; /* the stored part of the answer */
+	bool cut;          /* whether it is incomplete */
 	uint64_t began_ms; /* wall clock */
-	json_t *code;      /* the body of /execute: what a notebook has of it */
+	json_t *code;      /* the body of /execute, for the notebook */
 	bool is_proto, enveloped;
 	bool begun, over;
 	int status;
@@ -108,7 +108,7 @@ struct witness *witness_new(struct sandbox *sb, const struct http_req *rq, uint1
 {
 	const struct act *act = find_act(rq, port);
 
-	/* What is run is counted also when nothing is recorded. */
+	/* Executions are counted even if nothing is recorded. */
 	if (!act ||
 	    (!sb->front->record.audit && !sb->front->record.notebooks && act->how != HOW_CODE &&
 		act->how != HOW_COMMAND))
@@ -117,7 +117,7 @@ struct witness *witness_new(struct sandbox *sb, const struct http_req *rq, uint1
 	struct witness *w = must_alloc(sizeof *w);
 	struct str type = http_header_get(&rq->headers, "content-type"), coding;
 
-	w->sb = sb; /* the exchange has a reference */
+	w->sb = sb; /* the exchange holds a reference */
 	w->act = act;
 	w->began_us = clock_mono_us();
 	w->content_length = rq->content_length;
@@ -132,7 +132,7 @@ struct witness *witness_new(struct sandbox *sb, const struct http_req *rq, uint1
 		w->coding = must_dup_str(str_is(coding, "gzip") ? coding : STR_LIT("other"));
 	w->is_proto = str_starts(type, "application/connect+proto") || str_starts(type, "application/proto");
 	if (act->how == HOW_COMMAND)
-		w->process.is_proto = w->is_proto; /* its answer is what it is */
+		w->process.is_proto = w->is_proto; /* the answer has the same encoding */
 	if (act->how == HOW_FILE)
 		(void)query_get(rq->query, "path", &w->path);
 	else if (port == PORT_INTERPRETER && act->how == HOW_RPC && rq->path.n > sizeof "/contexts/" - 1)
@@ -141,7 +141,8 @@ struct witness *witness_new(struct sandbox *sb, const struct http_req *rq, uint1
 	return w;
 }
 
-/* How much of the memory for all exchanges is ours. False: there is no more, and it stays as it was. */
+/* Adjusts our part of the memory for all witnesses to n bytes. Returns false, without a change, if the limit would
+ * be exceeded. */
 static bool hold(struct witness *w, size_t n)
 {
 	uint64_t others = w->sb->front->record.witnessed - w->held;
@@ -167,7 +168,7 @@ void witness_free(struct witness *w)
 	free(w);
 }
 
-/* Its answer tells the language of the context. */
+/* The answer has the language of the context. */
 static bool is_context(const struct witness *w)
 {
 	return w->sb->front->record.notebooks && w->act->port == PORT_INTERPRETER && w->act->how == HOW_RPC &&
@@ -203,7 +204,7 @@ static void set_hash(json_t *o, const char *name, struct str text)
 	(void)json_object_set_new(o, name, json_string(hex));
 }
 
-/* The message of a body, with or without its envelope, and whether it is compressed. */
+/* The message in a body, with or without an envelope; *ret_packed: whether it is compressed. */
 static struct str message_of(const struct witness *w, bool *ret_packed)
 {
 	struct str in = buf_view(&w->body);
@@ -216,7 +217,7 @@ static struct str message_of(const struct witness *w, bool *ret_packed)
 	return en.body;
 }
 
-/* In whatever form it came: a tree as of JSON, or NULL. */
+/* The body as a JSON tree, whatever its encoding; NULL if it cannot be decoded. */
 static json_t *object_of(const struct witness *w)
 {
 	autobuf struct buf plain = BUF_INIT(UNPACKED_MAX);
@@ -240,7 +241,7 @@ static json_t *object_of(const struct witness *w)
 	return NULL;
 }
 
-/* What is known of a body that was not kept, or not understood: how much it was, and a hash of it as it went in. */
+/* For a body that was not stored or not understood: its size, and the hash of its bytes. */
 static void set_raw(const struct witness *w, json_t *fields)
 {
 	uint8_t sum[AUDIT_HASH_SIZE];
@@ -268,7 +269,7 @@ static void set_word(json_t *o, const char *name, const json_t *v)
 		(void)json_object_set(o, name, (json_t *)v);
 }
 
-/* Of the body of /execute nothing else is kept until its end. */
+/* The parts of the body of /execute that are needed until its end. */
 static json_t *cell_of(const json_t *o)
 {
 	static const char *const names[] = { "code", "context_id", "language" };
@@ -283,7 +284,7 @@ static json_t *cell_of(const json_t *o)
 	return cell;
 }
 
-/* What one call was given may be shown by a later one. */
+/* Secrets given to one call may appear in the output of a later one. */
 static void learn(struct witness *w, const json_t *envs)
 {
 	if (!w->sb->front->record.notebooks && !w->sb->front->link.opt.audit.full)
@@ -323,7 +324,8 @@ static void begin_code(struct witness *w)
 		w->code = cell_of(o);
 }
 
-/* The program and its arguments, each with a NUL behind it; *ret_line: what a shell was given with -c, or nothing. */
+/* Appends the program and its arguments, each followed by a NUL. *ret_line: the argument of a shell's -c, or
+ * nothing. */
 static void put_command(const json_t *process, struct buf *out, struct str *ret_line)
 {
 	const json_t *args = json_object_get(process, "args");
@@ -382,7 +384,7 @@ static void begin_command(struct witness *w)
 		keep_text(w, seq, buf_view(&text));
 }
 
-/* The whole body is known, and has not gone in yet. */
+/* The whole body is known, and its last byte has not been passed on yet. */
 static void begin(struct witness *w)
 {
 	if (w->begun)
@@ -393,13 +395,13 @@ static void begin(struct witness *w)
 	else if (w->act->how == HOW_COMMAND)
 		begin_command(w);
 	else
-		return; /* is read when it is answered */
+		return; /* recorded when the answer arrives */
 	buf_done(&w->body);
 	w->body = BUF_INIT(0);
 	(void)hold(w, json_string_length(json_object_get(w->code, "code")));
 }
 
-/* From here on there is only a hash of it. */
+/* From here on only the hash of the body is kept. */
 static void stop_keeping(struct witness *w)
 {
 	w->sum = EVP_MD_CTX_new();
@@ -466,7 +468,7 @@ static void set_list(json_t *fields, const json_t *list)
 	set_hash(fields, "sources_sha256", buf_view(&text));
 }
 
-/* Requests with one record: what they were about, and what came of them. */
+/* For requests with a single record: the request and its result. */
 static void record_once(struct witness *w, int64_t down, enum pump_end how)
 {
 	autojson json_t *o = w->act->how == HOW_RPC && w->body.n > 0 ? object_of(w) : NULL;
@@ -475,7 +477,7 @@ static void record_once(struct witness *w, int64_t down, enum pump_end how)
 	const char *source = json_string_value(json_object_get(o, "source"));
 	const char *to = json_string_value(json_object_get(o, "destination"));
 
-	if (json_object_get(o, "source_paths")) { /* compose: these go away, and one file comes */
+	if (json_object_get(o, "source_paths")) { /* compose: the source files are removed and one file is created */
 		set_list(fields, json_object_get(o, "source_paths"));
 		path = to;
 		to = NULL;
@@ -527,7 +529,7 @@ static void on_answer(void *user, int status, int64_t content_length)
 		on_end(w, PUMP_DONE);
 }
 
-/* Whole lines: those that do not fit are left out. */
+/* Whole lines only; what does not fit is left out. */
 static void keep_answer(struct witness *w, struct str data)
 {
 	if (w->cut)
@@ -554,8 +556,8 @@ static void on_data(void *user, struct str data)
 		cell_scan(&w->cell, data);
 	else if (w->act->how == HOW_COMMAND)
 		process_scan(&w->process, data);
-	/* Who sees this event knows that it is over, whatever becomes of the rest of the answer: it is recorded before
-	 * it goes out. */
+	/* A client that sees this event knows that the execution is over, whatever follows in the answer. So the
+	 * record is written before the event is passed on. */
 	if ((w->act->how == HOW_CODE && w->cell.ended) || (w->act->how == HOW_COMMAND && w->process.ended))
 		on_end(w, PUMP_DONE);
 }
@@ -590,7 +592,7 @@ static void keep_cell(struct witness *w, const char *outcome)
 	c.output = veil(buf_view(&w->answer), w->sb->secrets, true, &clean_output);
 	if (clean_code.bad || clean_output.bad)
 		notebook_missed(w->sb);
-	else if (code && w->status == 200) /* else it was not run */
+	else if (code && w->status == 200) /* another status: it was not run */
 		notebook_add(w->sb, &c);
 	else if (w->sum && w->status == 200)
 		notebook_missed(w->sb);
@@ -640,7 +642,7 @@ static void end_command(struct witness *w, enum pump_end how)
 	(void)record(w, "command.end", fields);
 }
 
-/* The first time counts. */
+/* Only the first call counts. */
 static void on_end(void *user, enum pump_end how)
 {
 	struct witness *w = user;
@@ -656,7 +658,7 @@ static void on_end(void *user, enum pump_end how)
 		return;
 	}
 	w->over = true;
-	begin(w); /* its body never came to an end: what there is of it has gone in */
+	begin(w); /* the body was never complete, but what arrived was passed on */
 	if (w->act->how == HOW_CODE)
 		end_code(w, how);
 	else

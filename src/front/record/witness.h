@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/record/witness: what a request into a sandbox does, for the audit trail, while it passes.
- * A witness is an observer of the pump that passes the request on.
+/* front/record/witness: records what a request into a sandbox does in the audit trail. A witness is an observer of
+ * the pump that passes the request on.
  *
- * Code and commands have a record before the last byte of their request goes in, so nothing runs unrecorded, and one
- * when they are over, before the last byte of the answer goes out. The rest (files, contexts, signals) has one, when
- * its answer is there. */
+ * Code and commands get one record before the last byte of the request is passed on, so that nothing runs
+ * unrecorded, and one at their end, before the last byte of the answer is passed on. Other requests (files,
+ * contexts, signals) get one record when the answer arrives. */
 #pragma once
 
 #include <stdint.h>
@@ -16,9 +16,9 @@ struct http_req;
 struct sandbox;
 struct witness;
 
-/* NULL: nothing about it is recorded; the other functions are fine with that. */
+/* Returns NULL if nothing about the request is recorded; the other functions accept NULL. */
 struct witness *witness_new(struct sandbox *sb, const struct http_req *rq, uint16_t port, const char *request);
 void witness_free(struct witness *w);
 
-extern const struct pump_observer_ops witness_ops;              /* for a witness */
-void witness_put_log(const struct witness *w, struct buf *out); /* " name=value" pairs for the line of the log */
+extern const struct pump_observer_ops witness_ops;              /* user: struct witness */
+void witness_put_log(const struct witness *w, struct buf *out); /* appends " name=value" pairs for the log line */

@@ -25,7 +25,7 @@
 #include "loop/loop.h"
 #include "store/uploads.h"
 
-#define RUNNING_MAX 4 /* at once; the others wait */
+#define RUNNING_MAX 4 /* at the same time; the others wait */
 #define LOG_ENTRIES_MAX 20000
 #define LOG_LINE_MAX 4096
 #define MIB (1024 * 1024ull)
@@ -57,7 +57,7 @@ void build_log(struct build *b, const char *level, const char *fmt, ...)
 	log_entry(b, level, text);
 }
 
-/* Text of a sandbox: only what is UTF-8 can be told in JSON. */
+/* The text comes from a sandbox: only UTF-8 can be represented in JSON. */
 static void log_line(struct build *b, bool is_stderr, const struct buf *line)
 {
 	struct str s = str_trim(buf_view(line));
@@ -167,7 +167,7 @@ void build_fail(struct build *b, const char *fmt, ...)
 	build_end(b);
 }
 
-/* Who has built it will want one soon. */
+/* The client that has built it will probably start a sandbox soon. */
 static void prime_warm_pool(const struct build *b)
 {
 	const struct build_row *r = &b->row;
@@ -213,7 +213,7 @@ void build_cancel(struct build *b, const char *why)
 
 /* --- the base ----------------------------------------------------------------------------------------------- */
 
-/* The longest row of steps that there is a layer of. */
+/* Finds the longest prefix of the steps that has a layer. */
 static void find_cached(struct build *b)
 {
 	struct front *f = b->front;
@@ -403,7 +403,7 @@ static void on_turn(void *user)
 	begin(user);
 }
 
-/* Not from inside: whoever asked for it wants to be answered first. */
+/* From the loop, so that the client gets its answer first. */
 static void next_in_line(struct front *f)
 {
 	unsigned running = 0;
@@ -532,7 +532,7 @@ void builds_stop(struct front *f)
 	}
 }
 
-/* --- what is kept ------------------------------------------------------------------------------------------- */
+/* --- saved states ------------------------------------------------------------------------------------------- */
 
 struct load {
 	bool (*is_saved)(void *user, const char *name, bool *ret_memory);
@@ -608,8 +608,7 @@ int builds_gc(struct front *f, uint64_t max_bytes, struct gc_result *ret, struct
 	struct gc g = { 0 };
 	int r = layers_each(f->link.store, on_layer, &g, e);
 
-	/* Builds without a tag can still be named by their ids, for as long as there is room: the last layer of each is
-	 * counted here. */
+	/* Builds without a tag can be used by id as long as there is room; the last layer of each is counted here. */
 	if (r == 0 && (g.bytes > max_bytes || max_bytes == 0))
 		r = builds_strip(f->link.store, on_untagged, f, e);
 	*ret = (struct gc_result) { 0 };

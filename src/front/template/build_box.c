@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/template/build_box: the sandbox of a build: a box that is started with the default settings and asked what is
- * in it, and that is saved while it is frozen. */
+/* front/template/build_box: the sandbox of a build: starts a box with the default settings, reads the facts about
+ * its image, and saves it while it is frozen. */
 #include <errno.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@
 #include "front/util/mem.h"
 #include "http/json.h"
 
-/* init is there when the warden says so; it may have to be read from a busy disk first */
+/* init runs when the warden reports the start, but it may have to be read from a busy disk */
 #define SETTINGS_WAIT_MS 60000
 #define HELPER_WAIT_MS 600000
 #define QUIET_MS 2000
@@ -32,7 +32,7 @@ void build_box_end(struct build *b)
 		box_kill(&b->box, "", NULL, NULL);
 	box_done(&b->box);
 	box_init(&b->box, &b->front->link, "");
-	if (b->save.name[0]) /* saved in part, or without a row */
+	if (b->save.name[0]) /* incomplete, or without a row */
 		saved_delete(&b->front->link, b->save.name);
 	b->save.name[0] = '\0';
 }
@@ -49,7 +49,7 @@ const char *build_cwd(const struct build *b)
 	return *b->workdir ? b->workdir : build_home(b, b->user);
 }
 
-/* --- the helper inside --------------------------------------------------------------------------------------- */
+/* --- atoll-build inside -------------------------------------------------------------------------------------- */
 
 static void on_helped(void *user, int no, const char *text)
 {
@@ -71,7 +71,7 @@ void build_box_helper(struct build *b, json_t *args, void (*then)(struct build *
 	b->helper = init_build_new(&b->front->link, b->box.id, args, HELPER_WAIT_MS, on_helped, b);
 }
 
-/* --- its start ----------------------------------------------------------------------------------------------- */
+/* --- start --------------------------------------------------------------------------------------------------- */
 
 static const char *fact(const json_t *facts, const char *name, const char *otherwise)
 {
@@ -80,7 +80,7 @@ static const char *fact(const json_t *facts, const char *name, const char *other
 	return v ? v : otherwise;
 }
 
-/* The commands of the template that it is based on, unless it has its own. */
+/* Inherits the commands of the base template, unless the build has its own. */
 static void inherit_start(struct build *b, json_t *facts)
 {
 	const char *start = json_string_value(json_object_get(facts, "startCmd"));
@@ -90,7 +90,7 @@ static void inherit_start(struct build *b, json_t *facts)
 		return;
 	b->start.inherited = str_copy(b->start.user, sizeof b->start.user, str_of(fact(facts, "startUser", b->user))) &&
 	    str_copy(b->start.workdir, sizeof b->start.workdir, str_of(fact(facts, "startWorkdir", b->workdir)));
-	(void)json_object_set(b->spec.body, "atoll facts", facts); /* they live as long as what the client sent */
+	(void)json_object_set(b->spec.body, "atoll facts", facts); /* freed with the body */
 	b->spec.start_cmd = start;
 	if (ready && !*b->spec.ready_cmd)
 		b->spec.ready_cmd = ready;
@@ -142,7 +142,7 @@ static void on_settled(void *user, const struct box_result *re)
 	fd_close(re->fd);
 	if (re->no)
 		start_failed(b, re);
-	else if (b->fresh && !b->from[0]) /* what was saved of it is provisioned; steps without a layer are not */
+	else if (b->fresh && !b->from[0]) /* a saved state is provisioned; an image as fetched is not */
 		build_box_helper(b, json_pack("[s]", "provision"), ask_facts);
 	else
 		ask_facts(b);
@@ -164,7 +164,7 @@ static void on_started(void *user, const struct box_result *re)
 		box_settle(&b->box, &s, "", on_settled, b);
 }
 
-/* Those of the template, and what else sandboxes get. */
+/* The limits of the template; the others as for any sandbox. */
 static struct msg_limits build_box_limits(const struct build *b)
 {
 	struct msg_limits l = b->front->account.defaults;
@@ -195,7 +195,7 @@ void build_box_start(struct build *b, void (*then)(struct build *b))
 	box_start(&b->box, &s, "", on_started, b);
 }
 
-/* --- saving it ----------------------------------------------------------------------------------------------- */
+/* --- saving -------------------------------------------------------------------------------------------------- */
 
 static void save_failed(struct build *b, const struct box_result *re)
 {
@@ -213,7 +213,7 @@ static void on_usage(void *user, const struct box_result *re)
 	b->then_saved(b, name, b->save.what);
 }
 
-/* Not before: what was just written is counted when it is on the disk, where the snapshot has brought it. */
+/* Reads the usage only now: written data counts once it is on disk, and the snapshot has synced it. */
 static void on_thawed(void *user, const struct box_result *re)
 {
 	struct build *b = user;
@@ -265,7 +265,7 @@ static void on_frozen(void *user, const struct box_result *re)
 	box_snapshot(&b->box, b->save.name, "", on_snapshotted, b);
 }
 
-/* Whether init has closed its connections or not. */
+/* Continues whether or not init has closed its connections. */
 static void on_quiet(void *user, const struct box_result *re)
 {
 	struct build *b = user;

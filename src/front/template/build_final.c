@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/template/build_final: what every sandbox of the template begins with: its defaults on disk, and the start
- * command running. */
+/* front/template/build_final: sets up what every sandbox of the template starts with: the defaults on disk, and
+ * the running start command. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,9 +15,9 @@
 #include "loop/loop.h"
 
 #define READY_EVERY_MS 2000
-#define READY_DEFAULT "sleep 20" /* with a start command and none of its own */
+#define READY_DEFAULT "sleep 20" /* if there is a start command without a ready command */
 #define TRUST_WAIT_MS 60000
-#define DEFAULTS_MAX (100 * 1024) /* one argument of a program takes no more than 128 KiB */
+#define DEFAULTS_MAX (100 * 1024) /* the kernel limits one argument of a program to 128 KiB */
 
 static bool has_start(const struct build *b)
 {
@@ -52,8 +52,9 @@ static void on_final_saved(struct build *b, const char *name, uint32_t what)
 
 /* --- certificate authorities ----------------------------------------------------------------------------------- */
 
-/* An authority that the build has put where Debian looks for them is trusted, whether a step ran update-ca-certificates
- * or not, as on E2B. It takes a second, so it is run only where one is new or not in the bundle yet. */
+/* An authority that the build has installed where Debian looks for it becomes trusted, whether or not a step ran
+ * update-ca-certificates, as on E2B. This takes a second, so it runs only if an authority is new or not in the
+ * bundle yet. */
 static const char trust_cmd[] =
     "command -v update-ca-certificates >/dev/null && cd /usr/local/share/ca-certificates || exit 0\n"
     "news=$(find . -type f -name '*.crt' -newer /etc/ssl/certs/ca-certificates.crt)\n"
@@ -92,7 +93,7 @@ static void trust_authorities(struct build *b)
 	b->run = init_run_new(&b->front->link, &sp, &ops, b);
 }
 
-/* The commands are watched no longer: what runs on does so by itself. */
+/* Stops watching the commands; they continue to run. */
 static void save_it(struct build *b)
 {
 	init_run_free(take_ptr(&b->start_run));
@@ -115,7 +116,7 @@ static void on_start_end(void *user, const struct run_end *end)
 	b->start_run = NULL;
 	build_output_end(b);
 	if (end->no || end->refused || end->code != 0)
-		build_fail(b, "start command failed: %s", end->text); /* one that ends well has done what it was for */
+		build_fail(b, "start command failed: %s", end->text); /* status 0 is fine: it has done its work */
 }
 
 static const struct run_ops start_ops = { .on_output = on_start_output, .on_end = on_start_end };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/template/build_recipe: a Debian of one's own below the steps.
+/* front/template/build_recipe: a custom Debian system as the base of a build.
  *
  *	a sandbox of `base`: mmdebstrap --> archive --> atoll-pull --> an image
  *	a sandbox of that image: apt-get install --> a layer, the base of the build
  *
- * Both sandboxes have the limits of the template and the network of any other; the host runs nothing and unpacks the
- * archive in the jail for images. Layers of the bare system and of all of it are found again by the recipe, the team
- * and the key of `base`. */
+ * Both sandboxes have the limits of the template and a normal network. The host runs nothing of it, and unpacks
+ * the archive in the jail for images. The layers of the minimal and of the full system are cached by the recipe,
+ * the team and the key of `base`. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -18,7 +18,7 @@
 #include "front/template/recipe.h"
 #include "http/json.h"
 
-/* Of the bare system, which recipes share, and of all of it. */
+/* Keys of the minimal system, which recipes share, and of the full one. */
 static void make_keys(struct build *b, const struct recipe *r, const char *base_key)
 {
 	autobuf struct buf text = BUF_INIT(64 * 1024);
@@ -31,7 +31,7 @@ static void make_keys(struct build *b, const struct recipe *r, const char *base_
 	build_layer_key(buf_cstr(&text), NULL, b->recipe.key);
 }
 
-/* What the sandbox before had told of itself. */
+/* Ends the sandbox and clears the facts that it has reported. */
 static void end_box(struct build *b)
 {
 	build_box_end(b);
@@ -57,7 +57,7 @@ static void on_output(void *user, bool is_stderr, struct str data)
 	build_output(user, is_stderr, data);
 }
 
-/* false: it has failed, and the build with it. */
+/* Returns false if it has failed; then the build has failed as well. */
 static bool went_well(struct build *b, const char *what, const struct run_end *end)
 {
 	b->run = NULL;
@@ -83,8 +83,8 @@ static void run(struct build *b, json_t *args, const struct run_ops *ops)
 
 /* --- the packages ----------------------------------------------------------------------------------------------- */
 
-/* Notes what was kept. 1: another build was faster, and others may begin with what it made, so that is taken; 0: ours;
- * -errno: the build is gone. */
+/* Records the saved state as a layer. Returns 1 if another build was faster: its layer is used, because others may
+ * be based on it already. Returns 0 if ours is used, or -errno; then b has been freed. */
 static int note_layer(struct build *b, const char *key, const char *name, uint32_t what, struct layer_row *ret)
 {
 	struct layer_row row = { .what = what,
@@ -147,7 +147,7 @@ static void install(struct build *b)
 	recipe_done(&r);
 }
 
-/* --- the bare system -------------------------------------------------------------------------------------------- */
+/* --- the minimal system ----------------------------------------------------------------------------------------- */
 
 static void on_system_saved(struct build *b, const char *name, uint32_t what)
 {
@@ -159,7 +159,7 @@ static void on_system_saved(struct build *b, const char *name, uint32_t what)
 	}
 	int r = note_layer(b, b->recipe.system_key, name, what, &row);
 
-	if (r == 1) { /* ours is not needed */
+	if (r == 1) { /* our saved state is not needed */
 		saved_delete(&b->front->link, b->save.name);
 		b->save.name[0] = '\0';
 	}

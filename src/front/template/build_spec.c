@@ -16,9 +16,9 @@
 #include "http/json.h"
 #include "store/uploads.h"
 
-#define KEYS_VERSION "1" /* of how keys are made: another number, and no old layer is found */
+#define KEYS_VERSION "1" /* of the derivation of keys: a new number invalidates all layers */
 #define DEFAULT_IMAGE "e2bdev/base"
-#define TEXT_MAX (256 * 1024) /* of one argument, expanded */
+#define TEXT_MAX (256 * 1024) /* of one argument after expansion */
 #define LABEL_MAX 200
 #define UPLOAD_IMAGE_MAX 256
 #define IMAGE_MAX 512
@@ -47,7 +47,7 @@ static const char *const type_name[] = {
 	[STEP_UNKNOWN] = "?",
 };
 
-/* --- reading ------------------------------------------------------------------------------------------------ */
+/* --- parsing ------------------------------------------------------------------------------------------------ */
 
 static int parse_args(const json_t *o, size_t at, const json_t **ret, struct err *e)
 {
@@ -167,7 +167,7 @@ int build_spec_parse(json_t *body, struct build_spec *ret, struct err *e)
 	return 0;
 }
 
-/* Ends with 0 when all are there, so that there is a layer of it. */
+/* Exits with 0 only if all packages are installed; only then there is a layer. */
 static const char packages_script[] =
     "export DEBIAN_FRONTEND=noninteractive\n"
     "command -v apt-get >/dev/null || { echo 'this image has no apt-get'; exit 3; }\n"
@@ -193,7 +193,7 @@ void build_spec_packages(struct build_spec *sp, const char *packages)
 	buf_str(&script, rest);
 	json_t *args = json_pack("[s,s]", buf_cstr(&script) ? buf_cstr(&script) : "", "root");
 
-	(void)json_object_set_new(sp->body, "atoll packages", args); /* lives as long as what the client sent */
+	(void)json_object_set_new(sp->body, "atoll packages", args); /* freed with the body */
 	sp->steps = must_grow(sp->steps, (sp->n + 2) * sizeof *sp->steps);
 	memmove(sp->steps + 1, sp->steps, sp->n * sizeof *sp->steps);
 	sp->steps[0] = (struct build_step) { .type = STEP_RUN, .name = "RUN", .args = args, .is_ours = true };
@@ -307,7 +307,7 @@ void build_step_label(const struct build_step *st, struct buf *out)
 
 static void put_part(struct buf *b, const char *text)
 {
-	buf_fmt(b, "%zu:", strlen(text)); /* no two lists of parts make the same text */
+	buf_fmt(b, "%zu:", strlen(text)); /* the length prefix makes the encoding unambiguous */
 	buf_z(b, text);
 }
 
@@ -369,7 +369,7 @@ static const char *value_of(const json_t *env, const char *name, size_t n)
 	return z ? json_string_value(json_object_get(env, z)) : NULL;
 }
 
-/* Behind "${": what it stands for, and how long it is with the '}'; 0: it is not one. */
+/* p is after "${". Expands the variable and returns the length including the '}'; 0: not a valid expansion. */
 static size_t expand_braces(const char *p, const json_t *env, struct buf *out)
 {
 	size_t n = name_length(p);
@@ -423,7 +423,7 @@ int build_apply_env(const struct build_step *st, json_t *env, const json_t *base
 		if (value.bad || !buf_cstr(&value))
 			return err_set(e, EINVAL, "the value of '%.60s' is longer than %d bytes", build_step_arg(st, i),
 			    TEXT_MAX);
-		/* not in all: as Docker, from the next step on */
+		/* visible from the next step on, as in Docker */
 		(void)json_object_set_new(env, build_step_arg(st, i), json_string(buf_cstr(&value)));
 	}
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/template/build_steps: one step after the other, each followed by a layer. */
+/* front/template/build_steps: runs the steps, each followed by a layer. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "http/json.h"
 #include "store/uploads.h"
 
-#define ARCHIVE "/.atoll-build-archive" /* removed by the helper as soon as it has opened it */
+#define ARCHIVE "/.atoll-build-archive" /* atoll-build removes it as soon as it has opened it */
 #define LAST_PATHS ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 static const struct build_step *current(const struct build *b)
@@ -22,7 +22,7 @@ static const struct build_step *current(const struct build *b)
 	return &b->spec.steps[b->at];
 }
 
-/* By what the base has set, and the steps so far. */
+/* Expands variables of the base and of the steps so far. */
 static void expand(const struct build *b, const char *text, struct buf *out)
 {
 	autojson json_t *all = json_copy(b->base_env);
@@ -31,7 +31,7 @@ static void expand(const struct build *b, const char *text, struct buf *out)
 	build_expand(text, all, out);
 }
 
-/* --- what steps leave behind in variables --------------------------------------------------------------------- */
+/* --- effects of steps on variables ---------------------------------------------------------------------------- */
 
 static int note_step(struct build *b, const struct build_step *st, struct err *e)
 {
@@ -99,7 +99,7 @@ static void on_saved(struct build *b, const char *name, uint32_t what)
 	}
 	b->save.name[0] = '\0';
 	if (had)
-		build_release(b->front, old.kept); /* forced: the new one has taken its place */
+		build_release(b->front, old.kept); /* forced build: the new layer has replaced it */
 	step_over(b);
 }
 
@@ -122,7 +122,7 @@ static void on_output(void *user, bool is_stderr, struct str data)
 	build_output(user, is_stderr, data);
 }
 
-/* There is no layer of it then, so the next build tries again. */
+/* Then it has no layer, so the next build tries again. */
 static void packages_failed(struct build *b, const char *why)
 {
 	build_log(b, "warn", "[base] going on without the packages of every image (image_packages): %s", why);
@@ -149,7 +149,7 @@ static void on_end(void *user, const struct run_end *end)
 
 static const struct run_ops run_ops = { .on_output = on_output, .on_end = on_end };
 
-/* A PATH of the template must not make ordinary commands unfindable. */
+/* A PATH set by the template must not hide ordinary commands. */
 static json_t *run_env(const struct build *b)
 {
 	json_t *env = json_copy(b->env);
@@ -160,7 +160,7 @@ static json_t *run_env(const struct build *b)
 	return env;
 }
 
-/* By what every image with a shell has, and with nothing that a client has set. */
+/* Uses only what every image with a shell has, and nothing that the client has set. */
 static void run_ours(struct build *b)
 {
 	const struct build_step *st = current(b);
@@ -234,7 +234,7 @@ static void copy_files(struct build *b)
 	b->put = init_put_new(&f->link, b->box.id, ARCHIVE, id, bytes, STR_NULL, on_put, b);
 }
 
-/* --- each ----------------------------------------------------------------------------------------------------- */
+/* --- each step ------------------------------------------------------------------------------------------------ */
 
 static void run_step(struct build *b)
 {

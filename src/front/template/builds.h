@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/template/builds: the builds of templates under way. */
+/* front/template/builds: the template builds in progress. */
 #pragma once
 
 #include "front/template/build.h"
@@ -16,5 +16,5 @@ struct builds {
 	struct records *record;
 	struct sandboxes *sandbox;
 	struct build_list list;
-	struct image_gc *image_gc; /* NULL: none is under way */
+	struct image_gc *image_gc; /* NULL: not running */
 };

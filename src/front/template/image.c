@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/template/image: names of images that stand for templates of the server, and atoll-pull for all others. */
+/* front/template/image: image names that stand for templates of the server, and atoll-pull for all others. */
 #include "front/template/image.h"
 
 #include <errno.h>
@@ -23,18 +23,18 @@
 #include "loop/stream.h"
 #include "store/uploads.h"
 
-#define LINE_MAX_ (16u << 20) /* a configuration has at most 4 MiB, and grows when it is escaped */
+#define LINE_MAX_ (16u << 20) /* a configuration has at most 4 MiB, and escaping makes it longer */
 #define PIECE_MAX (4u << 20)
-#define WAIT_MS 100      /* between two looks at whether images are being removed */
-#define PROGRESS_MS 1000 /* between two lines in the log about what takes long */
+#define WAIT_MS 100      /* interval of checks whether images are being removed */
+#define PROGRESS_MS 1000 /* interval of progress lines in the log */
 #define MIB (1024.0 * 1024.0)
 
 struct image_call {
 	struct front *front;
 	char *ref;
 	char *login;                         /* the first line for atoll-pull */
-	uint64_t upload, bytes, sent, piece; /* an archive that follows it */
-	char *box, *path;                    /* a sandbox and its file that follow it */
+	uint64_t upload, bytes, sent, piece; /* an archive sent after it */
+	char *box, *path;                    /* sandbox and path of a file sent after it */
 	struct http_call *file;
 	struct timer *timer;
 	struct warden_call *asked;
@@ -54,7 +54,7 @@ void image_cancel(struct image_call *c)
 	timer_free(c->timer);
 	warden_cancel(c->asked);
 	http_call_free(c->file);
-	stream_close(c->stream); /* atoll-pull ends with it */
+	stream_close(c->stream); /* atoll-pull exits when it is closed */
 	buf_done(&c->line);
 	json_decref(c->config);
 	if (c->login)
@@ -66,7 +66,7 @@ void image_cancel(struct image_call *c)
 	free(c);
 }
 
-/* The last word: c is gone afterwards. */
+/* Frees c and reports the result. */
 static void finish(struct image_call *c, struct image_result *re)
 {
 	void (*fn)(void *user, const struct image_result *re) = c->fn;
@@ -82,13 +82,13 @@ static void finish(struct image_call *c, struct image_result *re)
 
 static void fail(struct image_call *c, int no, const char *text)
 {
-	autofree char *copy = must_dup(text); /* it may be part of what is freed */
+	autofree char *copy = must_dup(text); /* text may be part of what is freed */
 	struct image_result re = { .no = no ? no : EIO, .text = copy };
 
 	finish(c, &re);
 }
 
-/* --- what atoll-pull says, see docs/images.md ---------------------------------------------------------------- */
+/* --- messages of atoll-pull, see docs/images.md -------------------------------------------------------------- */
 
 static void on_resolved(struct image_call *c, const json_t *j)
 {
@@ -140,7 +140,7 @@ static void on_error_event(struct image_call *c, const json_t *j)
 	fail(c, (int)json_integer_value(json_object_get(j, "errno")), text ? text : "out of memory");
 }
 
-/* false: that was the last one, and c is gone. */
+/* Returns false if it was the last one and c has been freed. */
 static bool on_line(struct image_call *c, struct str text)
 {
 	autojson json_t *j = NULL;
@@ -195,7 +195,7 @@ static void on_stream_error(void *user, int no)
 	fail(user, no, "the connection to atoll-pull broke");
 }
 
-/* As much as it takes at once. An end of atoll-pull is told by its stream, with its reason. */
+/* Sends as much as the stream takes. If atoll-pull exits, its stream reports that, with the reason. */
 static void push(void *user)
 {
 	struct image_call *c = user;
@@ -216,7 +216,7 @@ static void push(void *user)
 	}
 }
 
-/* --- a file of a sandbox, which goes through here to atoll-pull unread ---------------------------------------- */
+/* --- a file of a sandbox, passed on to atoll-pull unread ------------------------------------------------------ */
 
 static void on_file(void *user, const struct http_answer *a)
 {
@@ -310,7 +310,7 @@ static void on_started(void *user, const struct warden_reply *re)
 
 /* --- names --------------------------------------------------------------------------------------------------- */
 
-/* "docker.io/library/ubuntu:latest" is "ubuntu". */
+/* "docker.io/library/ubuntu:latest" becomes "ubuntu". */
 static struct str plain_name(const char *ref)
 {
 	static const char *const heads[] = { "docker.io/", "index.docker.io/", "library/" };

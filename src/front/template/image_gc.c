@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/template/image_gc: one at a time; whoever asks meanwhile waits for the next one. */
+/* front/template/image_gc: one run at a time; further requests wait for the next run. */
 #include "front/template/image_gc.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "loop/loop.h"
 #include "loop/stream.h"
 
-#define KEYS_MAX (4u << 20) /* of text */
+#define KEYS_MAX (4u << 20) /* bytes of text */
 #define ANSWER_MAX 4096
 
 struct asker {
@@ -31,7 +31,7 @@ struct image_gc {
 	struct warden_call *asked;
 	struct stream *stream;
 	struct buf keys, answer;
-	struct asker *now, *next; /* who asked for this one, and for the one after it */
+	struct asker *now, *next; /* requests for this run, and for the next */
 	size_t n_now, n_next;
 };
 
@@ -88,7 +88,7 @@ static void fail(struct image_gc *g, int no, const char *text)
 	finish(g, 0, &e);
 }
 
-/* --- what atoll-pull says: one line --------------------------------------------------------------------------- */
+/* --- the answer of atoll-pull: one line ----------------------------------------------------------------------- */
 
 static void on_data(void *user, struct str data)
 {
@@ -141,7 +141,7 @@ static void on_started(void *user, const struct warden_reply *re)
 	stream_read(g->stream, true);
 }
 
-/* --- what is needed -------------------------------------------------------------------------------------------- */
+/* --- images in use -------------------------------------------------------------------------------------------- */
 
 static int on_key(void *user, const char *key)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/template/image_gc: has atoll-pull remove images that nothing here is built upon any more.
+/* front/template/image_gc: asks atoll-pull to remove images that no template here is based on.
  *
- * It gets the keys of what is needed, by rows of the store and by builds under way; what other servers need it knows by
- * itself. No image is fetched meanwhile: it would be in neither list. */
+ * atoll-pull gets the keys of the images in use, from the rows of the store and from builds in progress. It knows
+ * by itself which images other servers use. No image is fetched meanwhile, because it would be in neither list. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,17 +12,17 @@
 struct front;
 struct image_gc;
 
-/* whose build has failed will build again soon, and not want to wait for the image again */
+/* After a failed build the client usually builds again soon, and should not wait for the image again. */
 #define IMAGE_GC_IDLE_S 3600
 
-/* e: NULL, or why none were removed. */
+/* e: NULL, or the error. */
 typedef void image_gc_fn(void *user, unsigned removed, const struct err *e);
 
 bool image_gc_busy(const struct front *f);
 
-/* all: also those that were asked for a moment ago. fn (NULL: nobody asks) is called once, perhaps from inside: with 0
- * when an image is being fetched, as the end of its build leads here again. */
+/* all: also those requested a moment ago. fn (may be NULL) is called once, perhaps from inside: with 0 if an image
+ * is being fetched, because the end of that build calls image_gc() again. */
 void image_gc(struct front *f, bool all, image_gc_fn *fn, void *user);
-/* at start: a state that was put back from a backup has to be known as a user of its images */
+/* At the start: a state restored from a backup must be registered as a user of its images. */
 void image_gc_begin(struct front *f);
-void image_gc_stop(struct front *f); /* the front ends; nobody is called */
+void image_gc_stop(struct front *f); /* the front ends; no callback is called */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/template/recipe: names of suites and packages, and what is run with them. They reach the scripts as arguments,
- * never as text of a script. */
+/* front/template/recipe: names of suites and packages, and the scripts. The names reach the scripts as arguments,
+ * never as part of their text. */
 #include "front/template/recipe.h"
 
 #include <errno.h>
@@ -12,9 +12,9 @@
 #define LOWER "abcdefghijklmnopqrstuvwxyz"
 #define DIGITS "0123456789"
 
-/* Where `base` gets its packages from, and with which options, is what templates/bootstrap has found on the host; so
- * the new system has the same mirror, and the authorities that vouch for it. Nothing can be mounted in a sandbox: the
- * essential packages do without. */
+/* templates/bootstrap has stored the mirror and the options that it found on the host in `base`, so the new system
+ * gets the same mirror and its certificate authorities. Nothing can be mounted in a sandbox; the essential
+ * packages do not need it. */
 static const char bootstrap[] =
     "set -eu\n"
     "export DEBIAN_FRONTEND=noninteractive LC_ALL=C TMPDIR=/var/tmp\n"
