@@ -2,10 +2,12 @@
 /* start: builds one sandbox, in a child process of the warden.
  *
  *	B0	this process, root of the host: makes cgroups, disk, /dev, veth and overlay; controls the start and
- *undoes it on failure B1	its child in Z: takes the slot's own uid of Z (for the kernel's per-user limits), clones
- *C and writes C's id map, which only a process in Z may do; moves C into its cgroups; then exits, so that C becomes a
- *child of the host's pid 1. C's pid namespace is directly below the host's: the exit of no other process kills it C
- *pid 1 of the sandbox's namespaces (child.c): sets itself up with what B0 sends, and becomes init
+ *		undoes it on failure
+ *	B1	its child in Z: takes the slot's own uid of Z (for the kernel's per-user limits), clones C and writes
+ *		C's id map, which only a process in Z may do; moves C into its cgroups; then exits, so that C
+ *		becomes a child of the host's pid 1. C's pid namespace is directly below the host's, so that the
+ *		exit of no other process kills the sandbox
+ *	C	pid 1 of the sandbox's namespaces (child.c): sets itself up with what B0 sends, and becomes init
  *
  * B0 makes what does not need C's namespaces (disk, /dev) while B1 works, and the root while C sets up its
  * network. On v1 the move into the cgroups takes longest and runs in parallel; C waits for it before it executes

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cgroup: picks the back end, and holds what both need. */
+/* cgroup: selects the backend, and holds what both need. */
 #include "engine/cgroup/cgroup.h"
 
 #include <dirent.h>
@@ -16,7 +16,7 @@
 #include "base/str.h"
 #include "engine/cgroup/impl.h"
 
-#define RESERVE_MIN (512ull << 20) /* what the host keeps for itself at least, and as a part of all */
+#define RESERVE_MIN (512ull << 20) /* the host's reserve: at least this much, or this fraction of its memory */
 #define RESERVE_PART 10
 #define STRAY_TRIES 100
 #define STRAY_WAIT_NS 5000000
@@ -136,9 +136,9 @@ int cgroup_rmdir_tree(int dirfd, const char *name)
 	return unlinkat(dirfd, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-/* Freezing is a request: tasks stop at their next return to user space, which for one that waits for the disk may be a
- * while. A quiet sandbox is there in less than a millisecond, so that much is waited for here; the rest is the
- * caller's, by asking again. */
+/* Freezing is a request: tasks stop at their next return to user space, which may take a while for a task that
+ * waits for the disk. An idle sandbox is frozen in less than a millisecond, so this waits that long; the caller
+ * must call again for the rest. */
 int cgroup_look_frozen(int dirfd, const char *id, const char *file, const char *want, struct err *e)
 {
 	char path[128], z[256];
@@ -171,7 +171,7 @@ uint32_t cgroup_host_pids(void)
 	(void)cgroup_number(AT_FDCWD, NULL, "/proc/sys/kernel/pid_max", &ids);
 	(void)cgroup_number(AT_FDCWD, NULL, "/proc/sys/kernel/threads-max", &tasks);
 	if (tasks < ids)
-		ids = tasks; /* by the host's memory, and root is refused more, too */
+		ids = tasks; /* set by the kernel from the host's memory; applies to root too */
 	return (uint32_t)(ids - ids / 8);
 }
 
@@ -240,7 +240,8 @@ int cgroup_tree_open(uint32_t instance, uint64_t mem_total_bytes, uint32_t cpu_w
 	return 0;
 }
 
-/* 1: it was another one. Under its old number: whoever has that from us before a fork has the right one. */
+/* Reopens the parent directory if it is not ours any more, and returns 1. The fd keeps its number, so that it is
+ * valid for code that copied the number before a fork. */
 static int mend_parent(const struct cgroup_tree *t, int root, int fd, struct err *e)
 {
 	struct stat ours, now;
@@ -445,7 +446,7 @@ int cgroup_all_memory(struct cgroup_tree *t, uint64_t *ret_bytes)
 	return t->be->all_memory(t, ret_bytes);
 }
 
-/* The sum of two fields of memory.stat, of the parent. */
+/* Sums two fields of the parent's memory.stat. */
 int cgroup_memory_sum(int dirfd, const char *first, const char *second, uint64_t *ret)
 {
 	char z[8192];
@@ -482,7 +483,7 @@ static void kill_members(int dirfd, const char *id)
 	}
 }
 
-/* A set-up process may have been moved into some of the v1 hierarchies only. */
+/* A set-up process may have been moved into only some of the v1 hierarchies. */
 void cgroup_kill(struct cgroup_tree *t, const char *id)
 {
 	for (size_t i = 0; i < CGROUP_V1_MAX; i++) {
@@ -541,7 +542,7 @@ void cgroup_keep_only(struct cgroup_tree *t, bool (*keep)(const char *id, void *
 	cgroup_keep_only_of(t, NULL, keep, arg);
 }
 
-/* Of a file that may be long. 0: there is none */
+/* Reads only the beginning, since the file may be long. 0: no process. */
 static int first_pid(int dirfd, const char *id)
 {
 	char path[128], z[24];
@@ -555,7 +556,7 @@ static int first_pid(int dirfd, const char *id)
 	return s.n && str_to_u64(str_cut(&s, '\n'), INT32_MAX, &pid) == 0 ? (int)pid : 0;
 }
 
-/* One of its directories: every process of a sandbox is in all of them. */
+/* Returns one of the parent directories: every process of a sandbox is in all hierarchies. */
 static int any_parent(const struct cgroup_tree *t)
 {
 	int at = t->v2_fd;

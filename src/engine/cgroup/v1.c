@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cgroup_v1: one directory per sandbox in each hierarchy that limits or counts something.
  *
- * Devices are an exception: the list of allowed nodes is the same for all, so the parent carries it and every sandbox
- * is put into the parent itself. So is blkio: moving a process costs a grace period of the kernel, and few sandboxes
- * have a limit of io, so only those have a directory there; so is cpuset, for those that may use all processors. A
- * missing hierarchy costs its limit; without memory and pids we do not start. */
+ * There are three exceptions, because moving a process costs a grace period of the kernel. devices: the list of
+ * allowed nodes is the same for all, so it is set on the parent and every sandbox is put into the parent itself.
+ * blkio: few sandboxes have an I/O limit, and only those have a directory there. cpuset: sandboxes that may use
+ * all processors have none. If a hierarchy is missing, its limit is not enforced; without memory and pids we do
+ * not start. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -24,13 +25,13 @@ static const char *const v1_names[CGROUP_V1_MAX] = { "memory", "pids", "cpu", "c
 	"devices" };
 
 #define CPU_PERIOD_US 100000u
-#define CPU_SHARES_ONE 1024u   /* what a cgroup is made with */
-#define CPU_SHARES_MAX 262144u /* more is not taken */
+#define CPU_SHARES_ONE 1024u   /* the kernel's default */
+#define CPU_SHARES_MAX 262144u /* the kernel's maximum */
 #define MOVE_PASSES 64
-#define SOCKETS_PART 16 /* as much of its memory as the kernel gives TCP of the host's */
+#define SOCKETS_PART 16 /* the fraction of its memory that the kernel gives TCP of the host's */
 #define SOCKETS_MIN (16ull << 20)
 
-/* null zero full random urandom tty console-less ptmx and pts: read and write, never mknod */
+/* null, zero, full, random, urandom, tty, ptmx and pts: read and write, never mknod. */
 static const char *const v1_devices[] = {
 	"c 1:3 rw",
 	"c 1:5 rw",
@@ -47,13 +48,13 @@ size_t cgroup_v1_settings(const struct cgroup_limits *lim, struct cgroup_setting
 	size_t n = 0;
 
 	if (lim->mem_bytes) {
-		/* memsw is memory + swap together, and may not be below the first. */
+		/* memsw is memory and swap together, and may not be below the first. */
 		ret[n] = (struct cgroup_setting) { "memory", "memory.limit_in_bytes", .value = "" };
 		(void)snprintf(ret[n++].value, sizeof ret->value, "%" PRIu64, lim->mem_bytes);
 		ret[n] = (struct cgroup_setting) { "memory", "memory.memsw.limit_in_bytes", .optional = true };
 		(void)snprintf(ret[n++].value, sizeof ret->value, "%" PRIu64, lim->mem_bytes + lim->swap_bytes);
-		/* v1 does not count what lies in TCP and UDP queues as memory: unlimited, one sandbox takes the share
-		 * of all. */
+		/* v1 does not charge TCP and UDP queues as memory: without a limit, one sandbox could take the
+		 * share of all. */
 		uint64_t sockets = lim->mem_bytes / SOCKETS_PART;
 
 		if (sockets < SOCKETS_MIN)
@@ -92,7 +93,7 @@ void cgroup_v1_io(const struct cgroup_limits *lim, uint64_t dev, struct cgroup_s
 	for (size_t i = 0; i < CGROUP_V1_IO; i++) {
 		ret[i] = (struct cgroup_setting) { "blkio", files[i], .value = "" };
 		(void)snprintf(ret[i].value, sizeof ret->value, "%u:%u %" PRIu64, major(dev), minor(dev),
-		    i < 2 ? lim->io_bytes_s : lim->io_ops_s); /* 0 takes it away */
+		    i < 2 ? lim->io_bytes_s : lim->io_ops_s); /* 0 removes the limit */
 	}
 }
 
@@ -155,7 +156,7 @@ static int make_io(struct cgroup_tree *t, const char *id, const struct cgroup_li
 	return apply_io(t, id, lim, e);
 }
 
-/* Without the controller it is not kept to its processors, but has no more time on them. */
+/* Without the controller the sandbox runs on all processors, but its CPU quota still holds. */
 static int make_cpus(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
 {
 	int fd = t->v1_fd[V1_CPUSET];
@@ -174,7 +175,7 @@ static int make_cpus(struct cgroup_tree *t, const char *id, const struct cgroup_
 	return r < 0 ? err_set(e, -r, "set cpuset.cpus to '%s': %s", lim->cpus, strerror(-r)) : 0;
 }
 
-/* v1 makes a cpuset empty: it begins as the one above it. */
+/* v1 creates a cpuset empty: copy the values of its parent. */
 static void fill_cpuset(int fd, int root)
 {
 	static const char *const files[] = { "cpuset.cpus", "cpuset.mems" };
@@ -211,7 +212,7 @@ static int open_parent(const char *mount, const char *parent, int *ret_root, int
 }
 
 /* Controllers mounted together (cpu,cpuacct) are one directory: the second finds it made. Its procs file is then
- * written twice, which does nothing the second time. */
+ * written twice, and the second write does nothing. */
 static int v1_open(struct cgroup_tree *t, const char *mountinfo, struct err *e)
 {
 	char at[256];
@@ -238,8 +239,8 @@ static int limit_devices(int fd, struct err *e)
 	return r < 0 ? err_set(e, -r, "limit devices: %s", strerror(-r)) : 0;
 }
 
-/* A weight of 100 is that of one busy task of the host on each processor: the weight of a group is spread over those
- * where it runs, and at the top of v1 it stands beside single tasks. */
+/* A weight of 100 equals one busy task of the host on each processor: the weight of a group is spread over the
+ * processors where it runs, and at the top of v1 it competes with single tasks. */
 uint32_t cgroup_v1_shares_all(uint32_t weight, long cpus)
 {
 	uint64_t shares = (uint64_t)weight * CPU_SHARES_ONE / 100 * (uint64_t)(cpus > 0 ? cpus : 1);
@@ -251,7 +252,8 @@ static int v1_limit_all(struct cgroup_tree *t, struct err *e)
 {
 	struct cgroup_limits all = { .mem_bytes = t->mem_total_bytes, .pids = t->pids_total };
 
-	/* Lowering memory below memsw and raising memsw below memory are both refused: forget the old pair first. */
+	/* Lowering memsw below memory and raising memory above memsw are both refused, so remove the old memsw
+	 * limit first. */
 	(void)cgroup_write(t->v1_fd[V1_MEMORY], NULL, "memory.memsw.limit_in_bytes", "-1");
 	if (apply(t, NULL, &all, e) < 0)
 		return -e->no;
@@ -277,13 +279,14 @@ static int v1_make(struct cgroup_tree *t, const char *id, const struct cgroup_li
 	}
 	if (has_io(lim) && make_io(t, id, lim, e) < 0)
 		return -e->no;
-	/* One that is mounted together with another controller has a directory by now. */
+	/* A cpuset that is mounted together with another controller has a directory by now. */
 	if ((lim->cpus[0] || has_dir(t, V1_CPUSET, id)) && make_cpus(t, id, lim, e) < 0)
 		return -e->no;
 	return apply(t, id, lim, e);
 }
 
-/* Is that process in this cgroup of the sandbox? Ours may be below another one, as in a container. */
+/* Whether that process is in this cgroup of the sandbox. Our parent may be below another cgroup, as in a
+ * container. */
 static bool is_moved(const struct cgroup_tree *t, int which, const char *id, struct str pid)
 {
 	char own[1024], path[48], want[64], name[24];
@@ -291,7 +294,7 @@ static bool is_moved(const struct cgroup_tree *t, int which, const char *id, str
 	(void)snprintf(path, sizeof path, "/proc/%.*s/cgroup", STR_ARG(pid));
 	(void)snprintf(want, sizeof want, "/%s/%s", t->parent, id);
 	if (file_read(AT_FDCWD, path, own, sizeof own) <= 0)
-		return true; /* it has ended */
+		return true; /* it has exited */
 	(void)snprintf(name, sizeof name, ":%s:", v1_names[which]);
 	const char *at = strstr(own, name);
 	size_t n = at ? strcspn(at, "\n") : 0, m = strlen(want);
@@ -299,7 +302,8 @@ static bool is_moved(const struct cgroup_tree *t, int which, const char *id, str
 	return n >= m && memcmp(at + n - m, want, m) == 0;
 }
 
-/* All that is in there now; what a process forks is born where it is itself. 0, or how many there were to move. */
+/* Moves all processes of the sandbox; a new process starts in the cgroup of its parent. Returns how many were
+ * moved. */
 static int move_pass(struct cgroup_tree *t, int which, const char *id, int to)
 {
 	char path[128], z[65536];
@@ -335,7 +339,7 @@ static int move_all(struct cgroup_tree *t, int which, const char *id, struct err
 	return err_set(e, EBUSY, "it forks faster than its processes can be moved");
 }
 
-/* Memory and memory with swap: at no time may the first be above the second. */
+/* Sets memory and memsw (memory with swap) in an order in which the first never exceeds the second. */
 static int limit_memory(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
 {
 	struct cgroup_setting set[CGROUP_SETTINGS_MAX];
@@ -360,7 +364,7 @@ static int v1_cpu(struct cgroup_tree *t, const char *id, uint32_t permille)
 	return t->v1_fd[V1_CPU] < 0 ? 0 : cgroup_write(t->v1_fd[V1_CPU], id, "cpu.cfs_quota_us", value);
 }
 
-/* One that never had a limit of io has no directory there. */
+/* A sandbox that never had an I/O limit has no directory there. */
 static int v1_io(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
 {
 	return has_dir(t, V1_BLKIO, id) ? apply_io(t, id, lim, e) : 0;
@@ -451,8 +455,8 @@ static int v1_freezer(struct cgroup_tree *t)
 	return t->v1_fd[V1_FREEZER];
 }
 
-/* What v2 does by cgroup.kill: also those that were not below the process that was killed, or had nobody to kill
- * them. */
+/* Does what cgroup.kill does in v2: kills also processes that are not below the killed process, or for which there
+ * was no pidfd. */
 static void v1_kill_listed(struct cgroup_tree *t, const char *id)
 {
 	char path[128], z[16384];
@@ -499,7 +503,7 @@ static int v1_usage(struct cgroup_tree *t, const char *id, struct cgroup_usage *
 	return 0;
 }
 
-#define TICK_NS 10000000u /* of cpuacct.stat, whatever the kernel's own clock is */
+#define TICK_NS 10000000u /* unit of cpuacct.stat, whatever the kernel's own tick is */
 
 static int v1_detail(struct cgroup_tree *t, const char *id, struct cgroup_detail *ret)
 {

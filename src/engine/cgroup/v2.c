@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cgroup_v2: one directory per sandbox in the unified hierarchy.
  *
- * The parent is at the top of the hierarchy, as with v1, whoever has started us: a restart has to find it where it was.
- * Below the cgroup of a unit it would be in the way: sandboxes outlive the daemon, a directory whose controllers are
- * handed on may hold no process itself, and so the service manager could not start the daemon again beside those that
- * were left there. */
+ * The parent is at the top of the hierarchy, as with v1, whatever has started us: after a restart it must be found
+ * in the same place. It cannot be below the cgroup of a systemd unit: sandboxes outlive the daemon, and a cgroup
+ * that delegates controllers to its children may not contain processes itself, so the service manager could not
+ * restart the daemon beside the remaining sandboxes. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -83,7 +83,7 @@ static int apply(struct cgroup_tree *t, const char *id, const struct cgroup_limi
 	return 0;
 }
 
-/* Where there is no limit, none has to be there to be taken away: the controller may be missing. */
+/* No limit and no io controller is fine: there is nothing to remove. */
 static int apply_io(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
 {
 	bool wanted = lim->io_bytes_s || lim->io_ops_s;
@@ -124,8 +124,8 @@ static int hand_on(int fd, struct err *e)
 	return 0;
 }
 
-/* An empty one that is left over is made anew: Linux (seen with 6.1.190 and 6.18) kills whatever is cloned into a
- * cgroup to which cgroup.kill was ever written. One that is in use stays. */
+/* Recreates a leftover empty cgroup: Linux (seen with 6.1.190 and 6.18) kills every process that is cloned into a
+ * cgroup to which cgroup.kill was ever written. A cgroup in use stays. */
 static int make_fresh(int parent, const char *id, struct err *e)
 {
 	int r = mkdirat(parent, id, 0755);
@@ -135,10 +135,10 @@ static int make_fresh(int parent, const char *id, struct err *e)
 	return r < 0 && errno != EEXIST && errno != EBUSY && errno != ENOTEMPTY ? err_sys(e, "make '%s'", id) : 0;
 }
 
-/* Since 6.14, and in older ones that are maintained since 2025, Linux counts the writes to cgroup.kill, each cgroup's,
- * and kills a new process if the count of where it is born is another than when the clone began. But it begins with the
- * count of its maker's cgroup: who was started in one that had been killed can have nobody born elsewhere, and who
- * makes one in a cgroup that was killed neither. They can still be moved there. */
+/* Since 6.14, and in older maintained kernels since 2025, Linux counts the writes to cgroup.kill per cgroup, and
+ * kills a new process if the count of its cgroup differs from the one read when the clone began. But that is read
+ * from the cgroup of the parent: a process started in a cgroup that had been killed cannot clone into another one,
+ * and no process can clone into a cgroup that has been killed. Processes can still be moved there. */
 bool cgroup_v2_births(int parent_fd)
 {
 	char name[32];
@@ -158,7 +158,7 @@ bool cgroup_v2_births(int parent_fd)
 	fd_close(pidfd);
 	for (int i = 0; i < REMOVE_TRIES && unlinkat(parent_fd, name, AT_REMOVEDIR) < 0 && errno == EBUSY; i++)
 		(void)nanosleep(&(struct timespec) { .tv_nsec = REMOVE_AGAIN_NS },
-		    NULL); /* it may be there for a moment longer than wait() knows */
+		    NULL); /* it may remain for a moment after wait() has returned */
 	return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
@@ -196,7 +196,7 @@ static int v2_limit_all(struct cgroup_tree *t, struct err *e)
 	return apply(t, NULL, &all, e);
 }
 
-/* Nothing is written where there is nothing to take away: the controller may be missing. */
+/* No processors and no cpuset controller is fine: there is nothing to remove. */
 static int apply_cpus(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
 {
 	int r = cgroup_write(t->v2_fd, id, "cpuset.cpus", lim->cpus[0] ? lim->cpus : "\n");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ckpt: the helper process atoll-ckpt, and how the engine asks it. */
+/* ckpt: the helper process atoll-ckpt, and the engine's requests to it. */
 #include "engine/ckpt/ckpt.h"
 
 #include <fcntl.h>
@@ -25,15 +25,15 @@
 
 #define STOP_MS 5000
 #define GONE "atoll-ckpt has ended; restart the server"
-#define AGAIN_NS 100000000 /* between one that was killed and the next */
+#define AGAIN_NS 100000000 /* between the death of one helper and the start of the next */
 
 enum op { OP_CHECKPOINT = 1, OP_RESTORE };
 
-struct request { /* with one fd: where the reports go */
+struct request { /* sent with one fd: the socket for the reports */
 	uint32_t op;
-	bool brief; /* checkpoint; */
+	bool brief; /* checkpoint only */
 	char name[ENGINE_NAME_SIZE];
-	struct engine_record record; /* restore: only its spec */
+	struct engine_record record; /* restore: only its spec is set */
 };
 
 /* --- the helper --------------------------------------------------------------------------------------------- */
@@ -67,7 +67,7 @@ static void set_up(struct engine *en, int sock)
 		(void)signal(s, s == SIGPIPE ? SIG_IGN : SIG_DFL);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	en->nft_fd = -1; /* the warden's: see work() */
+	en->nft_fd = -1; /* it is the warden's: see work() */
 }
 
 static _Noreturn void work(struct engine *en, const struct request *rq, int answer)
@@ -76,8 +76,8 @@ static _Noreturn void work(struct engine *en, const struct request *rq, int answ
 
 	(void)signal(SIGCHLD, SIG_DFL);
 	memset(&rp, 0, sizeof rp);
-	en->nft_fd = nft_open(); /* of this one alone: who works beside it would read its answers */
-	if (cgroup_tree_mend(en->cgroups, &rp.e) < 0) /* ours are not the warden's */
+	en->nft_fd = nft_open();                      /* of this process alone: another would read its replies */
+	if (cgroup_tree_mend(en->cgroups, &rp.e) < 0) /* our fds are not the warden's */
 		rp.how = CKPT_FAILED;
 	else if (rq->op == OP_CHECKPOINT)
 		rp.how = dump_run(en, &rq->record, rq->name, rq->brief, answer, &rp.image, &rp.e) == 0 ? CKPT_DONE
@@ -95,8 +95,8 @@ static void refuse(int answer, int no)
 	(void)fd_send(answer, &rp, sizeof rp, NULL, 0);
 }
 
-/* In a child, so that nobody is kept waiting. One that fails has cost nothing: the first restore finds out by
- * itself. */
+/* Runs in a child, so that no request waits for it. A failure costs nothing: the first restore then does the
+ * checks itself. */
 static void learn(struct engine *en, int sock)
 {
 	struct err e = ERR_INIT;
@@ -112,7 +112,8 @@ static void learn(struct engine *en, int sock)
 
 enum over { LAST_CLIENT, LAST_KEEPER };
 
-/* Whichever comes first: a request, or the end of whoever would start another one of us. */
+/* Waits for a request, or for the exit of the keeper, which would start a successor of this process. Returns false
+ * for the latter. */
 static bool keeper_lives(int sock, int keeper)
 {
 	struct pollfd p[] = { { .fd = sock, .events = POLLIN }, { .fd = keeper, .events = POLLIN } };
@@ -122,12 +123,12 @@ static bool keeper_lives(int sock, int keeper)
 	return !p[1].revents;
 }
 
-/* Ends with its last client, or its keeper. Those at work go on: see ckpt.h. */
+/* Returns with its last client, or its keeper. Requests in progress continue: see ckpt.h. */
 static enum over serve(struct engine *en, int sock, int keeper)
 {
 	struct request rq;
 
-	(void)signal(SIGCHLD, SIG_IGN); /* nobody waits for them: they report by themselves */
+	(void)signal(SIGCHLD, SIG_IGN); /* no wait() for them: they send their reports themselves */
 	learn(en, sock);
 	while (keeper_lives(sock, keeper)) {
 		size_t n_fds = 0;
@@ -153,7 +154,7 @@ static enum over serve(struct engine *en, int sock, int keeper)
 	return LAST_KEEPER;
 }
 
-/* Of those that it has: one that took over has others, too. */
+/* Waits for that child, and reaps others meanwhile: a process that took over has more than one. */
 static int wait_for(pid_t pid)
 {
 	int status = 0;
@@ -165,10 +166,10 @@ static int wait_for(pid_t pid)
 	return status;
 }
 
-/* The warden could not make another one: it has a system call filter by then. So one, the keeper, waits here to do
- * that, and does nothing else. Who asks meanwhile is heard by the next, since his request waits in the socket; and who
- * is at work is nobody's child and goes on. If it is the keeper that ends, the one who serves takes its place, and
- * makes another to serve. */
+/* The warden could not fork another helper: it has a seccomp filter by then. So one process, the keeper, waits
+ * here to do that, and does nothing else. A request made meanwhile stays queued in the socket for the next helper,
+ * and requests in progress continue, since they do not depend on their parent. If the keeper dies, the serving
+ * process takes its place and forks another one to serve. */
 static void keep_serving(struct engine *en, int sock)
 {
 	(void)signal(SIGCHLD, SIG_DFL);
@@ -269,7 +270,7 @@ void ckpt_tick(struct ckpt *c)
 	c->sock = -1;
 }
 
-/* All of them end when there is nobody left to ask, and the other end of the socket is closed with the last of them. */
+/* All helpers exit once no client is left, and the other end of the socket closes with the last of them. */
 void ckpt_stop(struct ckpt *c)
 {
 	struct pollfd p = { .fd = c->sock, .events = POLLIN };
@@ -284,7 +285,7 @@ void ckpt_stop(struct ckpt *c)
 	c->pid = -1;
 }
 
-/* One report. -EPIPE: the other side ended. */
+/* Receives one report. -EPIPE: the other side has exited. */
 static int hear(int sock, struct ckpt_report *ret, int *ret_fd, size_t want_fds, struct err *e)
 {
 	size_t n_fds = 0;
@@ -304,7 +305,7 @@ static int hear(int sock, struct ckpt_report *ret, int *ret_fd, size_t want_fds,
 	return e->no > 0 ? -e->no : err_set(e, EIO, "atoll-ckpt failed without saying why");
 }
 
-/* Each request has a socket of its own for its reports, so that several callers do not take each other's. */
+/* Each request has its own socket for its reports, so that callers do not read each other's. */
 static int ask(struct ckpt *c, const struct request *rq, int *ret_sock, struct err *e)
 {
 	int pair[2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* criu: runs CRIU, in a root of its own. */
+/* criu: runs CRIU, in a root directory of its own. */
 #include "engine/ckpt/criu.h"
 
 #include <fcntl.h>
@@ -63,7 +63,7 @@ int criu_prepare(int run_dir, struct err *e)
 	return r < 0 ? err_set(e, -r, "write '" PRELOAD "': %s", strerror(-r)) : 0;
 }
 
-/* Its /tmp, with a place for each mount. */
+/* Makes its /tmp, with a mount point for each mount. */
 static int make_tmp(struct criu *c, struct err *e)
 {
 	static const struct mount_opt opts[] = { { "source", "tmp" }, { "mode", "755" }, { "size", "16m" } };
@@ -142,9 +142,9 @@ static int cover_ids(const struct criu *c, struct err *e)
 	    : put(c->mounts[MOUNT_IMAGE], c->ids, file, e);
 }
 
-/* proc and sys whole: a sandbox that is restored mounts its own, and the kernel allows that only to who already sees
- * one. In proc each process that is restored finds those that it may trace, so none of a sandbox finds one of the
- * host. */
+/* proc and sysfs must be complete: a restored sandbox mounts its own, and the kernel allows that only to a process
+ * that already sees a complete one. With hidepid=ptraceable, a process being restored sees only processes that it
+ * may trace, so none of the host's. */
 static int enter_root(const struct criu *c, struct err *e)
 {
 	static const struct mount_opt traceable = { "hidepid", "ptraceable" };
@@ -176,10 +176,10 @@ static int quiet_streams(struct err *e)
 	return 0;
 }
 
-/* Everything up to the exec; returns only when that failed. */
+/* Does everything up to the exec; returns only on failure. */
 static int become(const struct criu *c, struct err *e)
 {
-	/* gzip works on what is in /dev/shm, while all of the sandbox waits. */
+	/* CRIU runs gzip on the contents of /dev/shm while the whole sandbox waits, so it uses the fastest level. */
 	char owner[32];
 	char *envp[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "GZIP=-1", "LD_PRELOAD=/run/" PRELOAD, owner,
 		c->restores ? "ATOLL_GUARD=1" : NULL, NULL };
@@ -188,7 +188,7 @@ static int become(const struct criu *c, struct err *e)
 		return -e->no;
 	if (c->own_core)
 		core_own();
-	/* What is restored is left in the cgroups and the cgroup namespace that CRIU is in. */
+	/* Restored processes stay in the cgroups and the cgroup namespace that CRIU is in. */
 	if (unshare(CLONE_NEWNS | (c->seat ? CLONE_NEWCGROUP : 0)) < 0)
 		return err_sys(e, "make namespaces");
 	if (mount_make_private(e) < 0 || enter_root(c, e) < 0 || quiet_streams(e) < 0)
@@ -197,7 +197,7 @@ static int become(const struct criu *c, struct err *e)
 		return -e->no;
 	(void)snprintf(owner, sizeof owner, "ATOLL_OWNER=%u", c->owner);
 	(void)setsid();
-	(void)umask(022); /* those who are restored read their part of the image, as who they are */
+	(void)umask(022); /* restored processes read their part of the checkpoint under their own uids */
 	(void)syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
 	if (c->inherit >= 0 && fcntl(c->inherit, F_SETFD, 0) < 0)
 		return err_sys(e, "keep a file for criu");
@@ -207,7 +207,7 @@ static int become(const struct criu *c, struct err *e)
 
 /* --- in the caller ------------------------------------------------------------------------------------------ */
 
-/* A failure before the exec comes back over a socket that the exec closes. */
+/* An error before the exec is sent over a pipe that the exec closes. */
 int criu_spawn(struct criu *c, struct err *e)
 {
 	int sock[2];
@@ -235,8 +235,8 @@ int criu_spawn(struct criu *c, struct err *e)
 	return r;
 }
 
-/* Known to be harmless: it wants a higher limit for itself, and to know about tun devices and 32-bit programs, and goes
- * on without. */
+/* Errors known to be harmless: CRIU tries to raise its own limit and to probe tun devices and 32-bit programs, and
+ * continues without them. */
 static bool is_noise(struct str line)
 {
 	static const char *const known[] = { "RLIMIT_NOFILE for self", "Unable to create tun", "ia32 mmap() failed" };
@@ -293,7 +293,8 @@ static void explain(const struct criu *c, struct err *e)
 		(void)err_set(e, EIO,
 		    "its memory cannot be read from disk, the pool is damaged there (see the kernel's log); 'atoll "
 		    "resume --boot ID' boots it on its files");
-	else if (str_starts(str_of(why), "Timeout reached")) /* vfork(): it waits for a child that is stopped already */
+	else if (str_starts(str_of(why), "Timeout reached")) /* vfork(): the process waits for a child that is
+							      * already stopped */
 		(void)err_set(e, EAGAIN, "criu: one of its processes could not be stopped; try again");
 	else
 		(void)err_set(e, EIO, "criu: %s", why);
@@ -315,7 +316,8 @@ int criu_wait(struct criu *c, int timeout_ms, struct err *e)
 	return -e->no;
 }
 
-/* A question that costs nothing by itself; what comes before any is what is wanted. */
+/* Asks for a feature that costs nothing to check. The purpose is what CRIU does before: its kernel checks, which
+ * fill the cache. */
 int criu_learn(int tools_dir, int run_dir, const char *stage, struct err *e)
 {
 	static const char *const arguments[] = { "check", "--feature", "clone3_set_tid", "--work-dir", "/tmp",

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* criu_preload: a library for CRIU alone, carried inside atolld (criu_preload_image.c). It helps where CRIU asks the
- * kernel in a way that does not fit our sandboxes:
+/* criu_preload: a library for CRIU alone, embedded in atolld (criu_preload_image.c). It changes system calls of
+ * CRIU that do not fit our sandboxes:
  *
- * - Two system calls need the effective uid that owns, or shall own, the sandbox's user namespace ($ATOLL_OWNER; see
- * criu.h): making the namespace, and reading limits of a process in it, for which the kernel wants CAP_SYS_RESOURCE
- * over it, and we may not have that. All the rest of CRIU needs root. The caller has seen to it that a change of uid
- * takes no capability away.
- * - To see whether all namespaces belong to the user namespace, CRIU joins that and opens the others from there. Pid 1
- * lets nobody inside look at it, and once it was restored the kernel takes that so literally that root of the user
- *   namespace
- *   may not either. So they are opened before, and used when they are asked for.
- * - A file that a process had open is opened again by its path ($ATOLL_GUARD: while it is restored). The path is the
- * one that the kernel told at the dump, without a link in it; if there is one now, somebody has put it there, and it is
- * not followed. Nor is a pipe waited for that has taken the place of a file. CRIU sets the flags of each mount anew,
- * and must not clear nosymfollow by that. */
+ * - Two system calls need the effective uid that owns, or will own, the sandbox's user namespace ($ATOLL_OWNER; see
+ *   criu.h): creating the namespace, and reading rlimits of a process in it, for which the kernel requires
+ *   CAP_SYS_RESOURCE over it, which we may not have. The rest of CRIU needs root. The caller has arranged that a
+ *   change of uid drops no capability.
+ * - To check that all namespaces belong to the user namespace, CRIU joins that one and opens the others from there.
+ *   Pid 1 is not dumpable, and once it has been restored the kernel denies access even to the root of the user
+ *   namespace. So the library opens the namespaces beforehand, and returns those fds when CRIU asks for them.
+ * - A file that a process had open is reopened by its path ($ATOLL_GUARD: during a restore). The path is the one that
+ *   the kernel reported at the dump, without any symbolic link; if it contains one now, another process has put it
+ *   there, and it is not followed. Nor does the open block on a FIFO that has replaced a file. CRIU also sets the
+ *   flags of each mount again, and must not clear nosymfollow thereby. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +42,7 @@ static void *next(const char *name)
 static void become(call *real, long uid)
 {
 	(void)real(SYS_setresuid, -1L, uid, -1L);
-	/* else our own files in /proc are closed to our children */
+	/* Otherwise our own files in /proc are closed to our children. */
 	(void)real(SYS_prctl, (long)PR_SET_DUMPABLE, 1L, 0L, 0L, 0L);
 }
 
@@ -57,7 +56,7 @@ static long as_owner(call *real, long number, const long a[6])
 	long r = real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 	int no = errno;
 
-	if (!(number == SYS_clone3 && r == 0)) /* in the new namespace it is root that CRIU becomes next */
+	if (!(number == SYS_clone3 && r == 0)) /* in the new namespace, CRIU becomes root next */
 		become(real, 0);
 	errno = no;
 	return r;
@@ -84,7 +83,7 @@ long syscall(long number, ...)
 
 /* --- paths of a sandbox ------------------------------------------------------------------------------------- */
 
-#define LARGEFILE 0100000 /* 0 in the headers of a 64-bit system, but the kernel tells it of each file */
+#define LARGEFILE 0100000 /* 0 in the headers of a 64-bit system, but the kernel reports it for each file */
 #define FLAGS_OF_PATH (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define FLAGS_OF_FILE \
 	(O_ACCMODE | O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_APPEND | O_NONBLOCK | O_SYNC | O_ASYNC | O_DIRECT | \
@@ -93,8 +92,7 @@ long syscall(long number, ...)
 #define HAS_NOSYMFOLLOW 0x2000 /* ST_NOSYMFOLLOW */
 #define IS_PROC 0x9fa0
 
-/* What CRIU opens in /proc, where links are part of it, and by absolute paths in its own root, is none of the
- * sandbox. */
+/* Paths below /proc, where links are expected, and absolute paths in CRIU's own root do not belong to the sandbox. */
 static int is_guarded(int dir, const char *path)
 {
 	struct statfs fs;
@@ -135,7 +133,7 @@ typedef int open_call(int dir, const char *path, int flags, ...);
 static const char *const names[] = { "ns/net", "ns/uts", "ns/time", "ns/ipc", "ns/mnt", "ns/cgroup" };
 #define N_NAMES (sizeof names / sizeof *names)
 
-static int process = -1;  /* its directory in /proc: whose user namespace was opened last */
+static int process = -1;  /* the /proc directory of the process whose user namespace was opened last */
 static int held[N_NAMES]; /* 0: not open */
 
 static open_call *real_open(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dump: writes the memory of a frozen sandbox to disk, in a child of atoll-ckpt.
  *
- * CRIU thaws the cgroup once it has stopped every process by itself, and freezes it again before it lets go of them: to
- * the sandbox it is as if it had been frozen all the time. Should CRIU fail or die, we freeze it again ourselves. */
+ * CRIU thaws the cgroup once it has stopped every process itself, and freezes it again before it detaches from
+ * them, so the sandbox never runs in between. If CRIU fails or dies, we freeze the cgroup again ourselves. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -29,11 +29,11 @@
 #include "engine/zygote/base.h"
 
 #define LOOK_MS 250
-#define TIMEOUT_MS 600000 /* an unfinished one cannot be stopped without harm, so this is long */
+#define TIMEOUT_MS 600000 /* long, because an unfinished dump cannot be stopped without harm */
 #define LOG "dump.log"
-#define SMALL_BYTES (64ull << 20) /* for all that is not memory */
+#define SMALL_BYTES (64ull << 20) /* for everything that is not memory */
 
-/* What every sandbox is dumped with:
+/* The options of every dump:
  *	cgroups		are made anew by us
  *	network		its set-up too; connections are kept where the other end is in the sandbox as well, and the
  *			rest is reset
@@ -78,8 +78,8 @@ struct dump {
 	char pid[16];
 	char volumes[ENGINE_VOLUMES_MAX][VOLUME_DUMP_SIZE]; /* arguments */
 	bool released;
-	int lock;           /* nobody else may thaw it */
-	uint64_t own_bytes; /* of its memory are on its own account */
+	int lock;           /* keeps others from thawing it */
+	uint64_t own_bytes; /* memory charged to the sandbox itself */
 };
 
 /* Its pid 1 has no memory any more: it was killed. */
@@ -91,8 +91,8 @@ static bool is_dying(const struct dump *d)
 	return readlink(path, to, sizeof to) < 0 && errno == ENOENT;
 }
 
-/* A sandbox that is killed meanwhile cannot go: its pid 1 waits for all others, of which CRIU has the dead, and CRIU
- * waits for pid 1. Nothing is lost by an end of CRIU then, nor at any other time by looking. */
+/* A sandbox that is killed meanwhile cannot exit: its pid 1 waits for all other processes, whose zombies CRIU
+ * traces, and CRIU waits for pid 1. Killing CRIU then loses nothing. At any other time this only checks. */
 static void give_up_if_killed(struct dump *d)
 {
 	for (int left = TIMEOUT_MS; left > 0 && proc_wait_gone(d->criu.pidfd, LOOK_MS) < 0; left -= LOOK_MS) {
@@ -104,7 +104,7 @@ static void give_up_if_killed(struct dump *d)
 	}
 }
 
-/* Volumes are not of the sandbox: when it is restored, they are given again, as they are by then. */
+/* Volumes are not part of the sandbox: a restore mounts them again with their contents at that time. */
 static int add_volumes(struct dump *d, struct err *e)
 {
 	autofree char *mountinfo = NULL;
@@ -139,7 +139,7 @@ static int run_criu(struct dump *d, int image, struct err *e)
 	criu_arg(c, d->pid);
 	if (add_volumes(d, e) < 0)
 		return -e->no;
-	if (d->base.fd >= 0) { /* its pages are in no image: see engine/zygote/base.h */
+	if (d->base.fd >= 0) { /* its pages are in no checkpoint: see engine/zygote/base.h */
 		criu_arg(c, "--external");
 		criu_arg(c, d->base.label);
 	}
@@ -152,8 +152,8 @@ static int run_criu(struct dump *d, int image, struct err *e)
 	return 0;
 }
 
-/* An image is about as large as the memory in use, of which pages that are shared within the sandbox count twice. What
- * it shares with a warm interpreter is not its own, and not in its image. */
+/* A checkpoint is about as large as the memory in use; pages shared within the sandbox count twice. Pages that it
+ * shares with a zygote are not charged to it, and are not in its checkpoint. */
 int dump_room(struct engine *en, const struct engine_record *r, uint64_t *ret_bytes, struct err *e)
 {
 	struct cgroup_usage us;
@@ -200,12 +200,13 @@ static int keep_init(const struct dump *d, int image, struct err *e)
 	char path[32];
 
 	(void)snprintf(path, sizeof path, "/proc/%d/exe", d->r->pid);
-	autoclose int fd = open(path, O_PATH | O_CLOEXEC); /* what it runs, whatever we would start today */
+	autoclose int fd = open(path, O_PATH | O_CLOEXEC); /* the program it runs, not the one that we would start
+							    * today */
 
 	return fd < 0 ? err_sys(e, "open its program") : image_save_init(image, fd, e);
 }
 
-/* Frozen again, whatever became of CRIU, and ours no more. */
+/* Freezes the sandbox again, whatever CRIU has done, and reports that we no longer need it. */
 static int release(struct dump *d, int sock, struct err *e)
 {
 	struct ckpt_report rp;
@@ -223,7 +224,7 @@ static int release(struct dump *d, int sock, struct err *e)
 		return err_set(e, why.no, "%s", why.text);
 	memset(&rp, 0, sizeof rp);
 	rp.how = CKPT_RELEASED;
-	(void)fd_send(sock, &rp, sizeof rp, NULL, 0); /* nobody there any more: no matter */
+	(void)fd_send(sock, &rp, sizeof rp, NULL, 0); /* the receiver may have exited */
 	return 0;
 }
 
@@ -250,7 +251,7 @@ static int dump_all(struct dump *d, int image, bool brief, int sock, struct engi
 	return image_write_record(image, !brief, d->en->cfg.instance, d->r->extra_bytes + shared, &d->r->spec, e);
 }
 
-/* It may be another's by now: who asked for this can have died, and whoever came after thawed it. */
+/* The process that asked for this may have died, and its successor may have thawed the sandbox. */
 static int lock_sandbox(struct dump *d, struct err *e)
 {
 	const char *id = d->r->spec.id;
@@ -270,7 +271,7 @@ int dump_run(struct engine *en, const struct engine_record *r, const char *name,
 
 	int made = storage_keep_memory(en->storage, name, &image, e);
 
-	if (made == -EEXIST) { /* the last warden did not live to hear of it */
+	if (made == -EEXIST) { /* the last warden exited before it received the report */
 		*e = ERR_INIT;
 		return image_sync(image, true, &ret->bytes, e);
 	}

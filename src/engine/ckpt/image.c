@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image: record, program and ids of an image of a sandbox's memory. */
+/* image: the record, init program and ids of a checkpoint. */
 #include "engine/ckpt/image.h"
 
 #include <dirent.h>
@@ -18,13 +18,13 @@
 #define VERSION 1
 #define OLD_INITS_MAX 64
 #define CRIU_SUFFIX ".img"
-#define AHEAD_MAX (256 << 20) /* of one file: more would push out what was fetched first on a small machine */
+#define AHEAD_MAX (256 << 20) /* per file: more would evict what was read first on a small machine */
 #define IDS_PREFIX "userns-"  /* CRIU's file of the user namespace; a number follows */
 
 _Static_assert(sizeof(struct image_spec) == 120 && sizeof(struct image_record) == 160,
     "images of earlier versions stay readable");
 
-/* FNV-1a: finds a torn file. It is no defence: only root can write there. */
+/* FNV-1a, to detect a torn file. It is no protection against tampering: only root can write there. */
 static uint64_t checksum(const void *p, size_t n)
 {
 	uint64_t h = 0xcbf29ce484222325u;
@@ -168,7 +168,7 @@ int image_open_init(int image, int init_fd, bool *ret_same, int *ret_fd, struct 
 	return 0;
 }
 
-/* Complete before it has its name, so that another who finds it there can use it. */
+/* The copy is complete before it has its name, so that another process that finds it can use it. */
 static int put_copy(int from, int dir, const char *name)
 {
 	char tmp[32];
@@ -183,7 +183,8 @@ static int put_copy(int from, int dir, const char *name)
 	return r < 0 ? r : (int)lseek(from, 0, SEEK_SET);
 }
 
-/* Images of one earlier version have the same program, so there are few of them; they stay until the warden ends. */
+/* Checkpoints of one earlier version have the same program, so there are few copies; they stay until the warden
+ * exits. */
 int image_copy_init(int from, int dir, int *ret_fd, struct err *e)
 {
 	char name[24];
@@ -216,7 +217,7 @@ static size_t put_varint(unsigned char *at, uint32_t v)
 	return n;
 }
 
-/* One extent as protobuf: first = 0, lower_first = root, count; as field number `field`. */
+/* Encodes one extent as protobuf: first = 0, lower_first = root, count; as field number `field`. */
 static size_t put_extent(unsigned char *at, unsigned char field, uint32_t root, uint32_t count)
 {
 	unsigned char body[24];
@@ -234,7 +235,7 @@ static size_t put_extent(unsigned char *at, unsigned char field, uint32_t root, 
 	return n + 2;
 }
 
-/* CRIU's file format: two magic numbers, then a length and a message; all in the byte order of the machine. */
+/* CRIU's file format: two magic numbers, then a length and a message, all in the machine's byte order. */
 size_t image_encode_ids(uint32_t root, uint32_t count, unsigned char out[64])
 {
 	static const uint32_t magic[] = { 0x54564319, 0x55474906 };
@@ -287,7 +288,7 @@ static int sync_dir(int dirfd, const char *name, bool durable, uint64_t *sum)
 
 		if (file < 0 || fstat(file, &st) < 0 || (durable && fsync(file) < 0))
 			r = -errno;
-		else if (strcmp(de->d_name, BASE_COPY) != 0) /* shared with others */
+		else if (strcmp(de->d_name, BASE_COPY) != 0) /* shared with other checkpoints */
 			*sum += (uint64_t)st.st_size;
 	}
 	if (r == 0 && durable && fsync(fd) < 0)

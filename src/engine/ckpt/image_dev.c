@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image_dev: what a sandbox has put into its /dev.
+/* image_dev: saves and loads what a sandbox has created in its /dev.
  *
- * That tmpfs is made by the host (nobody inside can make a device node), so CRIU leaves it alone and the few files that
- * root of the sandbox may have added are ours to keep. It holds 256 files and one megabyte at most, so this walks down
- * by recursion. Nothing of the sandbox runs meanwhile; still no link is followed. Device nodes and sockets are left
- * out: the first are ours, the second CRIU makes. */
+ * The host makes that tmpfs (no process inside can create a device node), so CRIU skips it, and we save the few
+ * files that the sandbox's root may have added. It holds at most 256 files and one megabyte, so recursion is safe.
+ * No process of the sandbox runs meanwhile; still no link is followed. Device nodes and sockets are skipped: the
+ * nodes are ours, and CRIU restores the sockets. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -24,8 +24,8 @@
 #define BOOT_ID "boot_id"
 
 struct copy {
-	bool top;                 /* in /dev itself, where ours are */
-	uid_t from_root, to_root; /* the same: ids stay */
+	bool top;                 /* in /dev itself, which contains our nodes */
+	uid_t from_root, to_root; /* if equal, ids do not change */
 };
 
 static bool is_ours(const char *name)
@@ -130,10 +130,10 @@ static int copy_dir(int from_dir, int to_dir, const struct copy *c)
 	return r;
 }
 
-/* A boot goes on after a restore. */
+/* A restored sandbox keeps its boot id. */
 static int copy_boot_id(int from_dir, const char *from_name, int to_dir, const char *to_name)
 {
-	/* The directory is the sandbox's; what is ours in there is so only while no link leads elsewhere. */
+	/* The directory belongs to the sandbox; the path is ours only if it contains no link. */
 	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK,
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV };
 	char z[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inside: is all that the processes of a sandbox can reach really of that sandbox? */
+/* inside: checks that everything the processes of a sandbox can reach belongs to that sandbox. */
 #include "engine/ckpt/inside.h"
 
 #include <dirent.h>
@@ -21,23 +21,23 @@
 
 #define MOUNTS_MAX 512
 #define NAMESPACES 9
-#define ANON_INODE_MAGIC 0x09041934 /* newer than, or not in, <linux/magic.h> */
+#define ANON_INODE_MAGIC 0x09041934 /* newer than <linux/magic.h>, or missing there */
 #define AIO_RING_MAGIC 0xa10a10a1
 #define PIDFS_MAGIC 0x50494446
 
 struct mount {
 	uint64_t id;
-	uint32_t dev; /* as the kernel prints it for a watch: major << 20 | minor */
+	uint32_t dev; /* as fdinfo prints it for a watch: major << 20 | minor */
 };
 
 struct inside {
 	struct mount mounts[MOUNTS_MAX];
 	size_t n_mounts;
-	uint64_t memory[2]; /* the kernel's own mounts that files in memory are on; 0: there is none */
+	uint64_t memory[2]; /* ids of the kernel's internal mounts that memfds are on; 0: none */
 	uint64_t namespaces[NAMESPACES];
 	uint64_t pid_ns, mnt_ns;
 	struct statx base; /* stx_ino 0: none */
-	int proc;          /* /proc/PID of the one that is looked at */
+	int proc;          /* /proc/PID of the process being checked */
 	pid_t pid;
 };
 
@@ -85,7 +85,7 @@ static int read_mounts(struct inside *in, pid_t init, struct err *e)
 	return 0;
 }
 
-/* Of a process, by their inodes; those that this kernel does not have are 0. */
+/* Reads the inodes of a process's namespaces; 0 for those that this kernel does not have. */
 static void read_namespaces(struct inside *in, pid_t pid)
 {
 	static const char *const names[NAMESPACES] = {
@@ -110,7 +110,7 @@ static void read_namespaces(struct inside *in, pid_t pid)
 	in->mnt_ns = in->namespaces[1];
 }
 
-/* Where the kernel has files in memory that were never mounted is found out with one of our own. */
+/* Finds the kernel's internal mounts for memfds by creating memfds of our own. */
 static void read_memory(struct inside *in)
 {
 	static const unsigned kinds[] = { MFD_CLOEXEC, MFD_CLOEXEC | MFD_HUGETLB };
@@ -160,7 +160,7 @@ static int foreign(const char *name, struct err *e)
 	    name);
 }
 
-/* A line of a descriptor that watches: "inotify wd:1 ino:2 sdev:3 ..." What is watched is told by its device. */
+/* Parses an fdinfo line of a watch: "inotify wd:1 ino:2 sdev:3 ..." The device identifies what is watched. */
 static bool is_foreign_watch(const struct inside *in, const char *line)
 {
 	bool watches = strncmp(line, "inotify ", 8) == 0 || strncmp(line, "fanotify ", 9) == 0;
@@ -176,7 +176,7 @@ static int check_watches(const struct inside *in, const char *name, struct err *
 	size_t size = 0;
 	bool bad = false;
 
-	(void)snprintf(path, sizeof path, "fdinfo/%s", name + 3); /* of "fd/N" */
+	(void)snprintf(path, sizeof path, "fdinfo/%s", name + 3); /* the N of "fd/N" */
 	int fd = openat(in->proc, path, O_RDONLY | O_CLOEXEC);
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 
@@ -223,7 +223,7 @@ static int check(const struct inside *in, const char *name, struct err *e)
 	autoclose int fd = openat(in->proc, name, O_PATH | O_CLOEXEC);
 	struct statx st;
 
-	if (fd < 0 && (errno == ENOENT || errno == ESRCH)) /* of one that has ended */
+	if (fd < 0 && (errno == ENOENT || errno == ESRCH)) /* the process has exited */
 		return 0;
 	if (fd < 0)
 		return err_sys(e, "open '%s' of process %d", name, in->pid);
@@ -261,7 +261,7 @@ static int check_all(const struct inside *in, const char *dir, struct err *e)
 	return r;
 }
 
-/* CRIU makes all threads of a process with one table of files, one root and one working directory. */
+/* CRIU restores all threads of a process with one file table, one root and one working directory. */
 static int check_process(struct inside *in, struct err *e)
 {
 	static const char *const single[] = { "cwd", "root", "exe" };
@@ -287,7 +287,8 @@ static int visit(struct inside *in, struct err *e)
 	if (pid_ns.st_ino != in->pid_ns)
 		return 0;
 	if (fstatat(proc, "ns/mnt", &mnt_ns, 0) < 0)
-		return errno == ENOENT ? 0 : err_sys(e, "look at the mounts of process %d", in->pid); /* it has ended */
+		return errno == ENOENT ? 0
+				       : err_sys(e, "look at the mounts of process %d", in->pid); /* it has exited */
 	if (mnt_ns.st_ino != in->mnt_ns)
 		return foreign("ns/mnt", e);
 	return check_process(in, e);

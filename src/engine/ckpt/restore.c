@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* restore: brings a sandbox back to life from its image, in a child of atoll-ckpt.
+/* restore: restores a sandbox from its checkpoint, in a child of atoll-ckpt.
  *
- *	R0	the child of atoll-ckpt: the parent of what is restored for the rest of its life, for whoever restores
- *		it ends;
- *		a sandbox below no template's namespaces has no holder to do that
+ *	R0	the child of atoll-ckpt: becomes the parent of the restored processes for the rest of their lives,
+ *		because CRIU exits, and a sandbox outside a template's namespaces has no holder to reap them
  *	R1	makes what the host makes (cgroups, disk, root, /dev), runs CRIU, sets up the network when CRIU has
- *		made the namespace,
- *		reports
- *	CRIU	makes the namespaces and the processes, then ends
+ *		made the namespace, and reports
+ *	CRIU	makes the namespaces and the processes, then exits
  *
- * The user namespace is made by CRIU, below the host's own and not below that of the template: CRIU needs power that
- * nobody in there has. It is owned by the slot's own uid all the same, which the kernel's per-user limits count. */
+ * CRIU makes the user namespace below the host's own and not below that of the template: CRIU needs capabilities
+ * that no process in there has. The namespace is still owned by the slot's own uid, which the kernel charges
+ * per-user limits to. */
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -86,8 +85,8 @@ static const char *const arguments[] = {
 #define MAKE_NETWORK "setup-namespaces"
 #define LOOK "pre-resume"
 
-/* Run by CRIU at each stage. At the first of these the new network is there, and nothing has been put into it yet; at
- * the second, all processes are what they were and none of them runs. */
+/* CRIU runs this script at each stage. At the first of these stages the new network namespace exists and is empty;
+ * at the second, all processes are restored and none of them runs. */
 static const char webhook[] = "#!/bin/sh\n"
 			      "case $CRTOOLS_SCRIPT_ACTION in " MAKE_NETWORK " | " LOOK ") ;; *) exit 0 ;; esac\n"
 			      "echo \"$CRTOOLS_SCRIPT_ACTION $CRTOOLS_INIT_PID\" >/tmp/" ASK
@@ -96,15 +95,15 @@ static const char webhook[] = "#!/bin/sh\n"
 struct restore {
 	struct engine *en;
 	const struct engine_spec *spec;
-	struct slot slot, was; /* where it is now, where it was */
+	struct slot slot, was; /* the new slot, and the slot of the checkpoint */
 	struct image_record record;
 	struct cgroup_seat seat;
 	struct criu criu;
 	char volumes[ENGINE_VOLUMES_MAX][96]; /* arguments */
 	int template_fd, own_fd, dev_fd, ask, answer;
-	char inherit[BASE_LABEL_SIZE + 16]; /* another */
-	bool looked;                        /* all that it has is its own */
-	bool cold;                          /* nobody has used its base since the pool was mounted */
+	char inherit[BASE_LABEL_SIZE + 16]; /* another argument */
+	bool looked;                        /* everything that it can reach has been checked */
+	bool cold;                          /* the base file has not been used since the storage was mounted */
 	pid_t pid;
 	int pidfd;
 };
@@ -120,8 +119,8 @@ static int write_ids(const struct restore *rs, struct err *e)
 	return fd < 0 || write(fd, bytes, n) != (ssize_t)n ? err_sys(e, "write its ids") : 0;
 }
 
-/* What CRIU is going to wait for is fetched while cgroups, disk and mounts are made. Asking for that takes some time by
- * itself, hence the child; whoever becomes its parent reaps it. */
+/* Reads ahead what CRIU is going to need while cgroups, disk and mounts are made. The requests themselves take
+ * some time, hence the child, which is reaped by whatever process becomes its parent. */
 static void read_ahead(const struct restore *rs)
 {
 	if (fork() != 0)
@@ -173,8 +172,8 @@ static int clone_template(struct restore *rs, struct err *e)
 	return mount_clone(fd, "", MOUNT_ATTR_RDONLY, &rs->template_fd, e);
 }
 
-/* The program in use today if it is the same, whose pages all share; else a copy of that of the image, in memory as
- * well, since no sandbox shall hold a file of the kept image. */
+/* Uses today's program if it is the same, since all sandboxes share its pages; otherwise a copy of the
+ * checkpoint's program, also in memory, because no sandbox may keep a file of the checkpoint open. */
 static int clone_init(struct restore *rs, struct err *e)
 {
 	unsigned attr = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
@@ -203,7 +202,7 @@ static int make_root(struct restore *rs, struct err *e)
 {
 	autoclose int userns = -1;
 
-	/* The ids of a mount are copied from the namespace that it is mapped with, so any with the same map will do. */
+	/* An id-mapped mount copies the map of its user namespace, so any namespace with the same map will do. */
 	if (userns_for_map(rs->slot.root, SLOT_UIDS, &userns, e) < 0 ||
 	    volume_mounts_map(&rs->criu.mounts[MOUNT_VOLUME], rs->spec->n_volumes, userns, e) < 0)
 		return -e->no;
@@ -218,7 +217,7 @@ static int make_root(struct restore *rs, struct err *e)
 	return overlay_make(&sp, &rs->criu.mounts[MOUNT_ROOT], e);
 }
 
-/* Links in them are followed again when it runs: see let_follow(). */
+/* The mounts do not follow symbolic links until the sandbox runs: see let_follow(). */
 static int clone_volumes(struct restore *rs, struct err *e)
 {
 	int *fds = &rs->criu.mounts[MOUNT_VOLUME];
@@ -252,7 +251,7 @@ static int make_parts(struct restore *rs, struct err *e)
 	    mount_clone(own, "", 0, &rs->own_fd, e) < 0 || clone_init(rs, e) < 0 || make_dev(rs, e) < 0 ||
 	    clone_volumes(rs, e) < 0 || view_clone(&en->view, rs->spec->slot, &rs->criu.mounts[MOUNT_VIEW], e) < 0)
 		return -e->no;
-	if (unshare(CLONE_NEWNS) < 0) /* for the layers of the root; it goes with this process */
+	if (unshare(CLONE_NEWNS) < 0) /* for the layers of the root; disappears with this process */
 		return err_sys(e, "make a mount namespace");
 	return make_root(rs, e);
 }
@@ -267,13 +266,13 @@ static int make_hook(struct restore *rs, struct err *e)
 	if (fd < 0 || fd_write_all(fd, webhook, sizeof webhook - 1) < 0 || mkfifoat(tmp, ASK, 0600) < 0 ||
 	    mkfifoat(tmp, ANSWER, 0600) < 0)
 		return err_sys(e, "make the script of criu");
-	/* For reading and writing, so that neither end waits for the other to open it. */
+	/* Opened for reading and writing, so that neither end waits for the other to open it. */
 	rs->ask = openat(tmp, ASK, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 	rs->answer = openat(tmp, ANSWER, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 	return rs->ask < 0 || rs->answer < 0 ? err_sys(e, "open the pipes of criu") : 0;
 }
 
-/* Which process has been made; its network is still empty. */
+/* Receives the pid of the new process; its network is still empty. */
 static int meet(struct restore *rs, struct str number, struct err *e)
 {
 	uint64_t pid;
@@ -291,13 +290,13 @@ static int set_inside(const struct restore *rs, int netns, struct err *e)
 		return err_sys(e, "join the new network");
 	if (link_inside(&rs->slot, e) < 0)
 		return -e->no;
-	/* Sockets may be bound to the address that it had; there it leads nowhere. */
+	/* Sockets may be bound to the sandbox's former address; on lo that address leads nowhere. */
 	if (rs->was.ip != rs->slot.ip && link_gateway_add(rs->was.ip, e) < 0)
 		return -e->no;
 	return link_sysctls(rs->slot.root, SLOT_UIDS, e);
 }
 
-/* fn in a child, which joins a namespace of the sandbox for it. */
+/* Runs fn in a child, which joins a namespace of the sandbox for it. */
 static int in_child(const struct restore *rs, int (*fn)(const struct restore *rs, int ns, struct err *e), int ns,
     struct err *e)
 {
@@ -343,7 +342,7 @@ static int make_network(struct restore *rs, struct err *e)
 
 /* --- before it runs ----------------------------------------------------------------------------------------- */
 
-/* No path is resolved: it begins at the top of the sandbox's mounts, which is all of them. */
+/* Resolves no path: starts at the root of the sandbox's mount tree, which covers all of its mounts. */
 static int let_follow_here(const struct restore *rs, int mntns, struct err *e)
 {
 	(void)rs;
@@ -364,7 +363,8 @@ static int let_follow(const struct restore *rs, struct err *e)
 	return mntns < 0 ? err_sys(e, "open its mounts") : in_child(rs, let_follow_here, mntns, e);
 }
 
-/* A CRIU that made these mounts in another way than we know would leave a wall out. */
+/* Checks that the volumes really were nosymfollow, in case a CRIU makes these mounts differently from what we
+ * know. */
 static int check_followed_no_links(const struct restore *rs, struct err *e)
 {
 	autofree char *mountinfo = NULL;
@@ -427,8 +427,9 @@ static int serve_question(struct restore *rs, struct err *e)
 	return look(rs, e);
 }
 
-/* Until it was looked at, or CRIU ends: then criu_wait() tells why. CRIU would let it run whatever the answer is to the
- * second question, so it is ended before that is given. */
+/* Serves requests until the sandbox has been checked or CRIU exits; then criu_wait() reports why. CRIU would
+ * resume the sandbox whatever the second answer is, so a sandbox that fails the check is killed before the answer
+ * is sent. */
 static int serve_hook(struct restore *rs, struct err *e)
 {
 	int r = 0;
@@ -437,7 +438,8 @@ static int serve_hook(struct restore *rs, struct err *e)
 		r = serve_question(rs, e);
 		if (r < 0 && rs->pidfd >= 0)
 			(void)proc_kill(rs->pidfd);
-		if (r < 0 && proc_wait_gone(rs->criu.pidfd, 0) == 0) { /* it had ended before: criu_wait() tells why */
+		if (r < 0 && proc_wait_gone(rs->criu.pidfd, 0) == 0) { /* it had exited before: criu_wait() reports
+									* why */
 			*e = ERR_INIT;
 			return 0;
 		}
@@ -446,7 +448,8 @@ static int serve_hook(struct restore *rs, struct err *e)
 	return r;
 }
 
-/* What CRIU says when a file is not there, or is another than it was; with a volume it is most likely one of those. */
+/* Errors of CRIU when a file is missing or has changed. If the sandbox has volumes, the file is most likely in one
+ * of them. */
 static void blame_volume(const struct restore *rs, struct err *e)
 {
 	static const char *const words[] = { "Can't open file", "has bad ", "Can't open vma",
@@ -497,7 +500,7 @@ static int run_criu(struct restore *rs, struct err *e)
 	blame_volume(rs, e);
 	if (e->no == 0)
 		(void)dev_shut(rs->dev_fd,
-		    e); /* not sooner: CRIU looks for pid 1's program in there, as root of the sandbox */
+		    e); /* not sooner: CRIU opens pid 1's program in there, as root of the sandbox */
 	return -e->no;
 }
 
@@ -529,7 +532,7 @@ static int report(struct restore *rs, int sock, struct err *e)
 		return err_set(e, ESRCH, "it ended right after it was restored");
 	ssize_t n = fd_send(sock, &rp, sizeof rp, &rs->pidfd, 1);
 
-	return n < 0 ? err_set(e, (int)-n, "report: %s", strerror((int)-n)) : 0; /* nobody wants it any more */
+	return n < 0 ? err_set(e, (int)-n, "report: %s", strerror((int)-n)) : 0; /* the receiver has exited */
 }
 
 /* R1 */
@@ -552,7 +555,7 @@ static int restore_one(struct restore *rs, int sock, struct err *e)
 
 /* --- R0 ----------------------------------------------------------------------------------------------------- */
 
-/* Nothing of the warden's mounts and files is held for as long as the sandbox lives. */
+/* Keeps none of the warden's mounts and files open for as long as the sandbox lives. */
 static void become_reaper(struct engine *en)
 {
 	static const struct mount_opt small[] = { { "size", "64k" }, { "nr_inodes", "16" } };
@@ -564,7 +567,7 @@ static void become_reaper(struct engine *en)
 	    mount_new("tmpfs", small, ARRAY_LEN(small), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, &root,
 		&e) < 0 ||
 	    mount_put(root, AT_FDCWD, en->stage_dir, &e) < 0 || mount_pivot(root, &e) < 0)
-		_exit(1); /* then init of the host is its parent, as good as we */
+		_exit(1); /* the host's init becomes the parent, which is as good */
 	for (int i = 0; i < 3; i++)
 		(void)close(i);
 	(void)syscall(SYS_execveat, image, "", argv, envp, AT_EMPTY_PATH);
@@ -608,7 +611,7 @@ int restore_run(struct engine *en, const struct engine_spec *spec, int sock, str
 	while (waitpid(r1, &status, 0) < 0 && errno == EINTR)
 		;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 1)
-		_exit(0); /* it has told why */
+		_exit(0); /* R1 has sent the error */
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 		return err_set(e, EPIPE, "restore sandbox '%s': a helper ended early", spec->id);
 	become_reaper(en);

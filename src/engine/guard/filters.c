@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* guard: the store of compiled filters.
+/* guard: the kernel's memory for compiled seccomp filters.
  *
- * What the kernel makes of a seccomp filter is on nobody's account, and lies in a store that is one for the host: when
- * it is full no program can install one, and so no sandbox can be started. Programs inside may have filters of their
- * own, so while there is room nobody is asked what they are for. When half of it is taken, the sandbox that has most of
- * them ends, as if it were out of memory. */
+ * Compiled filters are charged to no cgroup, and are kept in a store that the whole host shares: when it is full,
+ * no program can install a filter, and so no sandbox can start. Programs inside may have filters of their own, so
+ * nothing is limited while there is room. When the store is half full, the sandbox with the most filters is
+ * killed, as if it were out of memory. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,26 +19,26 @@
 
 #define KIB 1024ull
 #define TASKS_MAX 8192 /* more than any sandbox can have */
-/* times as long as a look took: the kernel has an area for each thread of the host */
+/* Pause, as a multiple of the time that a check took: the kernel lists an area for each thread of the host. */
 #define REST 10
-/* until what an ended one had is free again: the next look must not take an innocent one */
+/* Time until a killed sandbox's filters are freed: otherwise the next check would kill an innocent one. */
 #define SETTLE_MS 5000
 
 struct count {
-	uint64_t tasks, filters, least; /* least: what everything in there has anyway, of one task */
+	uint64_t tasks, filters, least; /* least: per task, what every task of the sandbox has anyway */
 };
 
 static struct {
 	char id[64];
 	uint64_t filters;
-} most; /* during one look */
+} most; /* during one check */
 
 uint64_t guard_store_line(const char *line, size_t n)
 {
 	struct str rest = { line, n };
 	uint64_t bytes;
 
-	(void)str_cut(&rest, ' '); /* from where to where */
+	(void)str_cut(&rest, ' '); /* address range */
 	while (rest.n > 0 && rest.p[0] == ' ')
 		str_skip(&rest, 1);
 	struct str size = str_cut(&rest, ' ');
@@ -73,7 +73,8 @@ static uint64_t store_used(void)
 	return sum;
 }
 
-/* A file of few lines says whether it can be, before all areas of the kernel are looked through. */
+/* First reads a short file that shows whether the store can be half full at all, before it parses all of
+ * vmallocinfo. */
 static bool is_half_full(void)
 {
 	char z[4096];
@@ -98,7 +99,7 @@ static void add_task(struct count *c, int dir, const char *name)
 	int64_t n = file_read(dir, path, z, sizeof z) < 0 ? -1 : guard_filters_of(z);
 
 	if (n < 0)
-		return; /* it has ended */
+		return; /* it has exited */
 	c->least = c->tasks++ == 0 || (uint64_t)n < c->least ? (uint64_t)n : c->least;
 	c->filters += (uint64_t)n;
 }

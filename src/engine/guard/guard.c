@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* guard: reads /proc/PID/net of a process of each sandbox: one network namespace each, so any process will do. */
+/* guard: reads /proc/PID/net of one process per sandbox. A sandbox has one network namespace, so any process will
+ * do. */
 #include "engine/guard/guard.h"
 
 #include <fcntl.h>
@@ -71,7 +72,7 @@ uint64_t guard_line(enum guard_table table, const char *line, size_t n)
 	return rx.p ? number(tx, 16) + (table == GUARD_PING ? number(rx, 16) : 0) : 0;
 }
 
-/* All lines, however many there are, or until it is enough. */
+/* Sums all lines, or until the sum exceeds the limit. */
 static uint64_t read_table(int proc, const char *file, enum guard_table table)
 {
 	char buf[16384];
@@ -93,7 +94,7 @@ static uint64_t read_table(int proc, const char *file, enum guard_table table)
 		}
 		have -= (size_t)(at - buf);
 		memmove(buf, at, have);
-		if (have == sizeof buf) /* no line is that long */
+		if (have == sizeof buf) /* no valid line is that long */
 			break;
 	}
 	return sum;
@@ -110,7 +111,7 @@ static bool has_few_sockets(int proc)
 	    used <= FEW_SOCKETS;
 }
 
-/* While a sandbox is being made, a helper that is still in the host's network may be in its cgroup. */
+/* While a sandbox is being made, its cgroup may contain a helper that is still in the host's network namespace. */
 static bool is_in_our_network(int proc)
 {
 	struct stat ours, its;
@@ -146,7 +147,7 @@ static void guard_run(void *arg, int sock)
 	for (;;) {
 		int n = poll(&p, 1, LOOK_MS);
 
-		if (n > 0) /* nothing is ever sent: the end of the warden */
+		if (n > 0) /* nothing is ever sent: the warden has exited */
 			return;
 		if (n == 0) {
 			cgroup_each(t, look);

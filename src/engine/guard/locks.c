@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* guard: locks of parts of files.
+/* guard: file locks.
  *
- * A program may lock as many single bytes of its files as it likes; each takes 192 bytes of the kernel's memory, on
- * nobody's account. /proc/locks has them all: whose they are is told by the process that took it or, for those of open
- * files, by the file system that the file is on, if that is the sandbox's own. Only so many lines are read: the kernel
- * begins anew for each piece, and whoever has that many is in every sample. */
+ * A program may lock as many single bytes of its files as it likes; each lock takes 192 bytes of kernel memory,
+ * which are charged to no cgroup. /proc/locks lists all of them. The owner of a lock is the process that took it
+ * or, for open file description locks, the sandbox whose own file system the file is on. Only a limited number of
+ * lines is read: the kernel walks the list from the start for each read, and a sandbox with that many locks is in
+ * every sample. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -23,18 +24,18 @@
 
 #define LINES_MAX (2 * GUARD_LOCKS_MAX)
 #define EVERY_MS 2000
-/* times what it took of a processor: no more than that share of one, if nothing comes of it */
+/* Pause, as a multiple of the CPU time used: bounds the share of a processor if nothing is found. */
 #define REST 10
 #define HOLDERS_MAX 4096
 #define PLACES_MAX 4
-#define PIECE 4096 /* the most that the kernel gives at once */
+#define PIECE 4096 /* the most that the kernel returns per read */
 
 struct places {
 	dev_t devs[PLACES_MAX];
 	size_t n;
 };
 
-static struct guard_lock holders[HOLDERS_MAX]; /* during one look */
+static struct guard_lock holders[HOLDERS_MAX]; /* during one check */
 static uint64_t held[HOLDERS_MAX];
 static size_t n_holders;
 static bool ended_one;
@@ -45,7 +46,7 @@ bool guard_lock_line(const char *line, struct guard_lock *ret)
 	unsigned major_no, minor_no;
 	int pid;
 
-	/* A line of one who waits has an arrow before the kind: it holds nothing, and takes memory all the same. */
+	/* A line of a waiter has an arrow before the type: it holds no lock, but takes memory all the same. */
 	if (sscanf(line, "%*[^:]: -> %15s %15s %15s %d %x:%x:", kind, how, mode, &pid, &major_no, &minor_no) != 6 &&
 	    sscanf(line, "%*[^:]: %15s %15s %15s %d %x:%x:", kind, how, mode, &pid, &major_no, &minor_no) != 6)
 		return false;
@@ -55,7 +56,7 @@ bool guard_lock_line(const char *line, struct guard_lock *ret)
 
 static void add(const struct guard_lock *l)
 {
-	static size_t last; /* they come in rows of the same */
+	static size_t last; /* equal ones are often adjacent */
 
 	if (last < n_holders && holders[last].pid == l->pid && holders[last].dev == l->dev) {
 		held[last]++;
@@ -105,7 +106,7 @@ static bool is_at(const struct places *p, uint64_t dev)
 
 bool guard_mount_line(const char *line, uint64_t *ret_dev)
 {
-	static const char *const places[] = { "/", "/dev", "/dev/shm" }; /* that no other sandbox has */
+	static const char *const places[] = { "/", "/dev", "/dev/shm" }; /* private to each sandbox */
 	unsigned major_no, minor_no;
 	char at[16];
 
@@ -120,7 +121,7 @@ bool guard_mount_line(const char *line, uint64_t *ret_dev)
 	return false;
 }
 
-/* By the kernel's list: what a name in there leads to is the sandbox's choice. but: those that are not wanted, or
+/* Uses the kernel's mount list, because the sandbox controls what its paths lead to. but: devices to leave out, or
  * NULL. */
 static void find_places(const char *process, const struct places *but, struct places *ret)
 {
@@ -141,7 +142,7 @@ static void find_places(const char *process, const struct places *but, struct pl
 		(void)fclose(f);
 }
 
-/* Those that have no process: all of the host, or those at these places. */
+/* Locks without a process: all of the host's, or those on these devices. */
 static uint64_t of_open_files(const struct places *at)
 {
 	uint64_t sum = 0;
@@ -151,8 +152,8 @@ static uint64_t of_open_files(const struct places *at)
 	return sum;
 }
 
-/* Files without a name, of volumes and of /proc are on file systems that others have, too: there only who has the file
- * open can be asked. */
+/* Unnamed files and files of volumes and of /proc are on file systems that are shared with others: their locks are
+ * found only through a process that has the file open. */
 static uint64_t in_file(int dir, const char *name, const struct places *known)
 {
 	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
@@ -188,8 +189,8 @@ static uint64_t by_open_files(int pid, const struct places *known)
 	return n;
 }
 
-/* known: where those of open files are counted already, the others are asked for; NULL: they are so few that it does
- * not matter. */
+/* known: devices whose locks of open files are counted already; all others are counted through fdinfo. NULL: too
+ * few to matter. */
 static uint64_t by_process(struct cgroup_tree *t, const char *id, const struct places *known)
 {
 	FILE *f = cgroup_procs_of(t, id);
@@ -212,7 +213,7 @@ static void look(struct cgroup_tree *t, const char *id, int first)
 	struct places hosts, own;
 	char pid[12];
 
-	/* While a sandbox is being made, a helper that still has the host's may be in its cgroup. */
+	/* While a sandbox is being made, its cgroup may contain a helper that still has the host's mounts. */
 	find_places("self", NULL, &hosts);
 	(void)snprintf(pid, sizeof pid, "%d", first);
 	find_places(pid, &hosts, &own);
@@ -227,7 +228,7 @@ static void look(struct cgroup_tree *t, const char *id, int first)
 	ended_one = true;
 }
 
-/* Of this process, which does nothing else: how long it had to wait for a processor is no reason to look less often. */
+/* CPU time and not elapsed time: waiting for a processor is no reason to check less often. */
 static uint64_t worked_ms(void)
 {
 	struct timespec t;
