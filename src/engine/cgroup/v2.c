@@ -263,12 +263,12 @@ static bool v2_is_frozen(struct cgroup_tree *t, const char *id)
 	return cgroup_says(t->v2_fd, id, "cgroup.freeze", "1");
 }
 
-/* A frozen task of v2 dies of SIGKILL at once; this gets those that were just being forked. */
 static int v2_freezer(struct cgroup_tree *t)
 {
 	return t->v2_fd;
 }
 
+/* In v2 a frozen task dies of SIGKILL at once; this kills tasks that were just being forked. */
 static int v2_after_kill(struct cgroup_tree *t, const char *id)
 {
 	return cgroup_write(t->v2_fd, id, "cgroup.kill", "1");

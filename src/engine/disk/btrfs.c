@@ -18,12 +18,12 @@
 #endif
 
 #define SEARCH_BUF (64 << 10)
-#define SWEEP_MAX 64 /* counters removed in one go: each is a small transaction */
+#define SWEEP_MAX 64 /* counters removed per call: each is a small transaction */
 #define METADATA_MIN (32ull << 20)
 #define SPACES_MAX 16
-#define SUPER_AT 65536  /* the superblock, */
-#define SUPER_MAGIC 64  /* in it: what it is, */
-#define SUPER_TOTAL 112 /* the size of the whole */
+#define SUPER_AT 65536  /* offset of the superblock, */
+#define SUPER_MAGIC 64  /* in it: its magic number, */
+#define SUPER_TOTAL 112 /* the total size */
 #define MAGIC "_BHRfS_M"
 
 int btrfs_quota_enable(int fs_fd, bool *ret_simple, struct err *e)
@@ -40,7 +40,7 @@ int btrfs_quota_enable(int fs_fd, bool *ret_simple, struct err *e)
 	return err_sys(e, "enable quota");
 }
 
-/* Bytes set aside for metadata, used or not. */
+/* Returns the bytes allocated for metadata, used or not. */
 static int metadata_total(int fs_fd, uint64_t *ret)
 {
 	struct {
@@ -60,9 +60,9 @@ static int metadata_total(int fs_fd, uint64_t *ret)
 	return 0;
 }
 
-/* mkfs leaves one chunk of 8 MiB for metadata. A sandbox that writes to its limit within a second makes all the rest
- * into data chunks, and then no other can make a file although half of the disk is free. Moving the metadata gives it a
- * chunk of the usual size (a tenth of the disk); on a new file system that takes no time. */
+/* mkfs leaves one chunk of 8 MiB for metadata. A sandbox that writes up to its limit within a second turns all the
+ * rest into data chunks, and then no other can create a file although half of the disk is free. Balancing the
+ * metadata gives it a chunk of the usual size (a tenth of the disk); on a new file system that takes no time. */
 int btrfs_metadata_room(int fs_fd, struct err *e)
 {
 	struct btrfs_ioctl_balance_args a = { .flags = BTRFS_BALANCE_METADATA };
@@ -72,12 +72,12 @@ int btrfs_metadata_room(int fs_fd, struct err *e)
 		return err_sys(e, "read the space of the pool");
 	if (bytes >= METADATA_MIN)
 		return 0;
-	if (ioctl(fs_fd, BTRFS_IOC_BALANCE_V2, &a) < 0 && errno != ENOSPC) /* full: as it was made */
+	if (ioctl(fs_fd, BTRFS_IOC_BALANCE_V2, &a) < 0 && errno != ENOSPC) /* full: leave it as it was made */
 		return err_sys(e, "make room for metadata");
 	return 0;
 }
 
-/* The kernel makes a file system read-only when it finds it damaged. */
+/* The kernel makes a file system read-only when it finds damage. */
 static int fail(struct err *e, const char *what, const char *name)
 {
 	if (errno == EROFS)
@@ -145,7 +145,8 @@ struct search {
 	};
 };
 
-/* Items of one tree with keys from (objectid, type, offset) up to (objectid, type, end). Returns their number. */
+/* Searches one tree for items with keys from (objectid, type, offset) to (objectid, type, end). Returns their
+ * number. */
 static int search(int fd, struct search *s, uint64_t tree, uint64_t objectid, uint32_t type, uint64_t offset,
     uint64_t end)
 {
@@ -192,8 +193,8 @@ int btrfs_usage(int fs_fd, uint64_t subvol, uint64_t *ret_bytes)
 		return -ENOENT;
 	memcpy(&item, (char *)s->a.buf + sizeof h, sizeof item);
 	*ret_bytes = le64toh(item.rfer);
-	/* The kernel counts when it commits. Until the first time a new subvolume has its root node, and that is not
-	 * counted yet. */
+	/* The kernel updates the counter when it commits. Until the first commit, a new subvolume has a root node
+	 * that is not counted yet. */
 	return *ret_bytes ? 0 : btrfs_node_size(fs_fd, ret_bytes);
 }
 
@@ -234,7 +235,7 @@ int btrfs_qgroup_sweep(int fs_fd, uint64_t *below)
 		const char *p = (const char *)s->a.buf;
 
 		if (n <= 0) {
-			/* ids only grow: what is seen now is older than what will come */
+			/* ids only grow: counters seen now are older than all later ones */
 			*below = from;
 			return n < 0 ? n : left;
 		}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loopdev: the loop device behind the pool file. */
+/* loopdev: the loop device behind the storage file. */
 #include "engine/disk/loopdev.h"
 
 #include <dirent.h>
@@ -82,7 +82,7 @@ static int configure(int loop_fd, int file_fd)
 		return 0;
 	if (errno != EINVAL)
 		return -errno;
-	c.info.lo_flags = LO_FLAGS_AUTOCLEAR; /* a file system below without direct I/O: slower, not wrong */
+	c.info.lo_flags = LO_FLAGS_AUTOCLEAR; /* the underlying file system has no direct I/O: slower, but correct */
 	return ioctl(loop_fd, LOOP_CONFIGURE, &c) < 0 ? -errno : 0;
 }
 
@@ -113,7 +113,7 @@ int loopdev_attach(int file_fd, int dir_fd, int *ret_number, int *ret_fd, struct
 			*ret_fd = take_fd(&fd);
 			return 0;
 		}
-		if (r != -EBUSY && r != -ENXIO) /* somebody else was faster: take the next */
+		if (r != -EBUSY && r != -ENXIO) /* another process was faster: try the next */
 			break;
 	}
 	return err_set(e, -r, "set up a loop device: %s", strerror(-r));

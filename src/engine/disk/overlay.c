@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* overlay: the sandbox's root.
  *
- * Both layers are id-mapped with the sandbox's user namespace, so ids on disk stay those of the template. The overlay
- * itself is made with the fsuid of the sandbox's root: the kernel does all work on the upper layer with the credentials
- * of this moment, and our own uid 0 has no id in the mapped layers (EOVERFLOW, and a silent read-only mount). */
+ * Both layers are id-mapped with the sandbox's user namespace, so ids on disk stay those of the template. The
+ * overlay itself is mounted with the fsuid of the sandbox's root: the kernel does all work on the upper layer with
+ * the credentials of the mounter, and our own uid 0 has no id in the mapped layers (EOVERFLOW, and a silent
+ * read-only mount). */
 #include "engine/disk/overlay.h"
 
 #include <fcntl.h>
@@ -19,15 +20,15 @@ static int put_layer(int fd, int userns_fd, const char *at, struct err *e)
 	return mount_idmap(fd, userns_fd, e) < 0 ? -e->no : mount_put(fd, AT_FDCWD, at, e);
 }
 
-/* redirect_dir: rename of a directory of the template works instead of failing with EXDEV. index, nfs_export: hard
- * links survive, file handles are stable, and an upper that is in use twice is refused.
+/* redirect_dir: renaming a directory of the template works instead of failing with EXDEV. index, nfs_export: hard
+ * links survive, file handles are stable, and an upper directory that is in use twice is refused.
  *
- * volatile: nothing inside reaches the disk by fsync() or sync(). A running sandbox does not outlive the host, so
- * nothing is lost by it; what is to be kept (a snapshot) is written out from outside. Without it the last exit of every
- * sandbox, and each sync() in one, writes out the whole pool: tried, 100 ms to seconds when a neighbour is writing. */
+ * volatile: fsync() and sync() inside write nothing to disk. A running sandbox does not outlive the host, so
+ * nothing is lost; a snapshot is flushed from outside. Without it the last exit of every sandbox, and each sync()
+ * in one, flushes the whole storage: measured, 100 ms to seconds while another sandbox writes. */
 static const struct mount_opt options[] = {
 	{ "source", "root" },
-	{ "lowerdir", "l" }, /* short and relative: this text can be read inside, in /proc/mounts */
+	{ "lowerdir", "l" }, /* short and relative: the sandbox can read it in /proc/mounts */
 	{ "upperdir", "u/u" },
 	{ "workdir", "u/w" },
 	{ "redirect_dir", "on" },
@@ -48,7 +49,7 @@ int overlay_make(const struct overlay_spec *sp, int *ret_mount_fd, struct err *e
 		return -e->no;
 	(void)setfsgid(sp->root);
 	(void)setfsuid(sp->root);
-	/* nodev: device nodes in a template are only files. */
+	/* nodev: device nodes in a template are mere files. */
 	int r = mount_new("overlay", options, ARRAY_LEN(options), MOUNT_ATTR_NODEV, ret_mount_fd, e);
 
 	(void)setfsuid(0);

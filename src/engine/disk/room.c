@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* room: reads what is used from sysfs, sets the second limit. */
+/* room: reads usage from sysfs and sets the second limit. */
 #include "engine/disk/room.h"
 
 #include <dirent.h>
@@ -20,11 +20,11 @@
 
 #define MIB (1ull << 20)
 #define RESERVE_PART 8
-#define RESERVE_SMALL (1024 * MIB) /* a fast writer must not get through it between two looks, */
-#define RESERVE_SMALL_PART 4       /* ... but of a small pool it is not more than this part */
-#define SLACK_PART 32              /* of the reserve: changes below are not worth a call */
-#define NERVOUS_MS 100             /* while less than three quarters are free */
-/* so many more of them make looking as much dearer, and it is done as much less often */
+#define RESERVE_SMALL (1024 * MIB) /* a fast writer must not use it up between two checks, */
+#define RESERVE_SMALL_PART 4       /* ... but at most this fraction of a small storage */
+#define SLACK_PART 32              /* fraction of the reserve: smaller changes are not worth a call */
+#define NERVOUS_MS 100             /* check interval while less than three quarters are free */
+/* This many more subvolumes lengthen the interval by once its value, since each check costs as much more. */
 #define EACH_MORE 200
 
 uint64_t room_reserve(const struct room_storage *p)
@@ -34,7 +34,7 @@ uint64_t room_reserve(const struct room_storage *p)
 	return p->bytes / RESERVE_PART > small ? p->bytes / RESERVE_PART : small;
 }
 
-/* Who is large: half of what the largest has, and less than that the less is left. */
+/* A user is large with at least half of what the largest has; the bar falls as free space falls below the reserve. */
 static bool is_large(const struct room_storage *p, const struct room_use *u, uint64_t most)
 {
 	uint64_t reserve = room_reserve(p), bar = most / 2;
@@ -79,12 +79,12 @@ static int set_held(int fs_fd, const struct room_use *u, uint64_t held)
 {
 	struct btrfs_ioctl_qgroup_limit_args a = { .qgroupid = u->id,
 		.lim = { .flags = BTRFS_QGROUP_LIMIT_MAX_EXCL,
-		    .max_excl = held } }; /* ROOM_NONE is the kernel's "none", too */
+		    .max_excl = held } }; /* ROOM_NONE also means "none" to the kernel */
 
 	return ioctl(fs_fd, BTRFS_IOC_QGROUP_LIMIT, &a) < 0 ? -errno : 0;
 }
 
-/* What has been promised something; snapshots have not. */
+/* Reads one that has a promised limit; snapshots have none. */
 static bool read_one(int dir, const char *name, struct room_use *ret)
 {
 	autoclose int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -127,7 +127,7 @@ static size_t read_all(int fs_fd, struct room_use **ret)
 	return n;
 }
 
-/* What is about to be written is not in statvfs(). */
+/* statvfs() does not include data that is about to be written. */
 static bool read_storage(int fs_fd, uint64_t grow_bytes, struct room_storage *ret)
 {
 	autoclose int data = open_sysfs(fs_fd, "allocation/data");

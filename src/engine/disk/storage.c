@@ -29,11 +29,11 @@
 #define LOCK_TRIES 800
 #define LOCK_STEP_NS 25000000
 #define NAME "pool.img"
-#define KEPT '+' /* in no sandbox's id */
+#define KEPT '+' /* occurs in no sandbox id */
 #define BASES ".bases"
-#define GONE "gone-" /* no sandbox's id either */
+#define GONE "gone-" /* no sandbox id either */
 #define KEPT_NAME_SIZE 32
-#define KEEP_FREE 16 /* a part of the pool that nothing kept may take */
+#define KEEP_FREE 16 /* fraction of the storage that checkpoints may not take */
 #define ROOM_TRIES 60
 #define ROOM_STEP_NS 50000000
 
@@ -53,7 +53,7 @@ static int mkfs(const char *path, struct err *e)
 	pid_t pid = -1;
 	int status, r = ENOENT;
 
-	(void)posix_spawn_file_actions_init(&fa); /* even -q talks */
+	(void)posix_spawn_file_actions_init(&fa); /* even with -q it prints */
 	(void)posix_spawn_file_actions_addopen(&fa, 1, "/dev/null", O_WRONLY, 0);
 	for (size_t i = 0; i < ARRAY_LEN(where) && r == ENOENT; i++)
 		r = posix_spawn(&pid, where[i], &fa, NULL, argv, envp);
@@ -69,7 +69,7 @@ static int mkfs(const char *path, struct err *e)
 	return 0;
 }
 
-/* Under another name until it is complete: an interrupted first start leaves no half-made pool. */
+/* The file has another name until it is complete: an interrupted first start leaves no half-made storage. */
 static int create(struct storage *p, struct err *e)
 {
 	autofree char *tmp = str_fmt("%s/" NAME ".new", p->cfg.state_dir);
@@ -97,9 +97,9 @@ static int create(struct storage *p, struct err *e)
 	return 0;
 }
 
-/* Not the file: the loop device holds that open, with its lock, for as long as a sandbox of a killed daemon lives.
- * Builders of a killed daemon have the lock too until they notice, which one that waits for a busy disk does late:
- * hence the patience. */
+/* Locks the directory and not the file: the loop device keeps the file open, with its lock, as long as a sandbox
+ * of a killed daemon lives. Builders of a killed daemon also hold the lock until they notice, which takes long for
+ * one that waits for a busy disk; hence the long timeout. */
 static int lock_state(struct storage *p)
 {
 	for (int i = 0;; i++) {
@@ -116,7 +116,7 @@ static int open_file(struct storage *p, struct err *e)
 	if (p->cfg.bytes < POOL_MIN_BYTES)
 		p->cfg.bytes = POOL_MIN_BYTES;
 	p->file_fd = openat(p->state_fd, NAME, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	if (p->file_fd < 0 && errno == ENOENT) { /* only then: whatever is there is somebody's */
+	if (p->file_fd < 0 && errno == ENOENT) { /* only then: an existing file is never replaced */
 		if (create(p, e) < 0)
 			return -e->no;
 		p->file_fd = openat(p->state_fd, NAME, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -128,7 +128,7 @@ static int open_file(struct storage *p, struct err *e)
 	return 0;
 }
 
-/* Nothing is mended here: the next try could be the last. */
+/* Repairs nothing: an attempt could destroy what is left. */
 static int tell_damage(const struct storage *p, int no, struct err *e)
 {
 	char why[80];
@@ -230,8 +230,8 @@ int storage_bases(struct storage *p, int *ret_fd, struct err *e)
 		return 0;
 	if (mkdirat(p->fs_fd, BASES, 0700) < 0 && errno != EEXIST)
 		return err_sys(e, "make '" BASES "'");
-	/* By a mount of its own that is nowhere: in /proc/PID/maps of a sandbox these files have their path, and this
-	 * way that begins at the pool and does not tell where on the host that is. */
+	/* Opened through a detached mount: /proc/PID/maps of a sandbox shows the path of these files, and this way
+	 * the path begins at the storage and does not reveal where on the host that is. */
 	autoclose int clone = -1;
 
 	if (mount_clone(p->fs_fd, "", 0, &clone, e) < 0)
@@ -249,7 +249,7 @@ int storage_make(struct storage *p, const char *id, uint64_t disk_bytes, int *re
 	if (!p->cfg.plain && btrfs_subvol_create(p->fs_fd, id, e) < 0)
 		return -e->no;
 	fd = openat(p->fs_fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	/* u becomes the sandbox's "/": its mode and owner are what is seen there. */
+	/* u becomes the sandbox's "/", which shows its mode and owner. */
 	if (fd < 0 || mkdirat(fd, "u", 0755) < 0 || mkdirat(fd, "w", 0700) < 0)
 		return err_sys(e, "fill directory '%s'", id);
 	if (!p->cfg.plain && disk_bytes && btrfs_limit(fd, disk_bytes, e) < 0)
@@ -260,7 +260,7 @@ int storage_make(struct storage *p, const char *id, uint64_t disk_bytes, int *re
 
 /* --- what outlives a sandbox -------------------------------------------------------------------------------- */
 
-/* the last: while a backup is made of it */
+/* The last one exists while a backup is made. */
 enum kept { KEPT_DISK = 'd', KEPT_MEMORY = 'm', KEPT_VOLUME = 'v', KEPT_BACKUP = 'b' };
 
 static void kept_name(char z[KEPT_NAME_SIZE], const char *name, enum kept what)
@@ -306,7 +306,7 @@ int storage_keep_disk(struct storage *p, const char *id, const char *name, struc
 	return btrfs_snapshot(fd, p->fs_fd, z, true, e);
 }
 
-/* Half of one may be there, by a helper of a warden that was killed: if it is still at work, it has it locked. */
+/* A helper of a killed warden may have left an incomplete checkpoint: if it is still working, it holds the lock. */
 static int clear_half(struct storage *p, const char *name, int *ret_fd, struct err *e)
 {
 	char z[KEPT_NAME_SIZE];
@@ -351,8 +351,8 @@ int storage_kept_memory(struct storage *p, const char *name, int *ret_fd, struct
 	return open_kept(p, name, KEPT_MEMORY, ret_fd, e);
 }
 
-/* The overlay's own notes do not fit a copy: it would refuse a directory that was mounted volatile (work/incompat), and
- * take its index for that of another. */
+/* The overlay's own metadata does not fit a copy: the kernel would refuse a directory that was mounted volatile
+ * (work/incompat), and the index belongs to the original. */
 static int clear_work(int fd)
 {
 	autoclose int w = openat(fd, "w", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -385,7 +385,7 @@ int storage_make_from(struct storage *p, const char *name, const char *id, uint6
 	return 0;
 }
 
-/* Each name once: by its disk, or by a memory that lost its disk. */
+/* Reports each name once: by its disk, or by a memory that lost its disk. */
 int storage_kept(struct storage *p, void (*fn)(void *arg, const char *name, bool disk, bool memory), void *arg,
     struct err *e)
 {
@@ -411,7 +411,7 @@ int storage_kept(struct storage *p, void (*fn)(void *arg, const char *name, bool
 	return 0;
 }
 
-/* What is left beside it is for the sandboxes: a full pool would hurt those that run. */
+/* Leaves a margin for the sandboxes: a full file system would hurt those that run. */
 static bool has_room(const struct storage *p, uint64_t bytes, uint64_t *ret_free)
 {
 	struct statvfs fs;
@@ -479,8 +479,7 @@ int storage_volume_open(struct storage *p, const char *name, int *ret_fd, struct
 	return open_kept(p, name, KEPT_VOLUME, ret_fd, e);
 }
 
-/* Everybody in a sandbox may write at its top, as in /tmp; there are no users who would be the same in all
- * sandboxes. */
+/* Every user in a sandbox may write at its top, as in /tmp, because no user is the same in all sandboxes. */
 int storage_volume_set(struct storage *p, const char *name, uint64_t bytes, struct err *e)
 {
 	char z[KEPT_NAME_SIZE];
@@ -540,8 +539,8 @@ int storage_for_helper(struct storage *p)
 	return p->fs_fd;
 }
 
-/* Under another name at once, so that the next one of the same name, of a sandbox that is resumed, neither finds it in
- * its way nor is taken for it when the sweeper comes to it. The next start removes what is called like that. */
+/* Renames the directory at once, so that a new one of the same name (of a sandbox that is resumed) neither finds
+ * it in its way nor is deleted in its place by the sweeper. The next start deletes leftovers with that prefix. */
 int storage_remove(struct storage *p, const char *id, struct err *e)
 {
 	char gone[32] = GONE;
@@ -551,10 +550,10 @@ int storage_remove(struct storage *p, const char *id, struct err *e)
 		return errno == ENOENT ? 0 : err_sys(e, "remove directory '%s'", id);
 	int r = sweeper_remove(&p->sweeper, gone);
 
-	if (r == -EPIPE || r == -EBADF) /* it has died, or is not ours: then we are slow, but do not leak */
+	if (r == -EPIPE || r == -EBADF) /* it has died, or is not ours: delete synchronously, so as not to leak */
 		r = sweeper_remove_now(p->fs_fd, gone);
 	else if (r < 0)
-		(void)renameat(p->fs_fd, gone, p->fs_fd, id); /* for the next try */
+		(void)renameat(p->fs_fd, gone, p->fs_fd, id); /* for the next attempt */
 	return r < 0 ? err_set(e, -r, "remove directory '%s': %s", id, strerror(-r)) : 0;
 }
 
@@ -613,7 +612,7 @@ void storage_keep_only(struct storage *p, bool (*keep)(const char *id, void *arg
 	for (struct dirent *de; (de = readdir(d));) {
 		const char *at = strchr(de->d_name, KEPT);
 
-		/* Of what is kept only the copies for a backup that was cut short. */
+		/* Of the named ones, delete only copies for a backup that was interrupted. */
 		if (de->d_name[0] == '.' || (at ? at[1] != KEPT_BACKUP : keep(de->d_name, arg)))
 			continue;
 		int r = sweeper_remove_now(p->fs_fd, de->d_name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sweeper: a helper process for slow work on the pool's disk. */
+/* sweeper: a helper process for slow work on the storage. */
 #include "engine/disk/sweeper.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@
 
 struct request {
 	char name[32]; /* "": a tick */
-	uint64_t room; /* then so many bytes should be free */
+	uint64_t room; /* bytes that should be free afterwards */
 };
 
 int sweeper_remove_now(int fs_fd, const char *name)
@@ -38,7 +38,7 @@ int sweeper_remove_now(int fs_fd, const char *name)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* What the pool may still grow by: what the operator allows, and the host's disk has. */
+/* How much the storage may still grow: what the operator allows and the host's disk has. */
 static uint64_t can_grow(const struct sweeper_job *j)
 {
 	struct statvfs host;
@@ -52,7 +52,7 @@ static uint64_t can_grow(const struct sweeper_job *j)
 	return j->max_bytes - j->bytes < most ? j->max_bytes - j->bytes : most;
 }
 
-/* When less than a part of it is free, or less than that room, which somebody is about to need. */
+/* Grows the storage if less than a quarter is free, or less than room bytes, which are about to be needed. */
 static void grow(struct sweeper_job *j, uint64_t room)
 {
 	uint64_t most = can_grow(j);
@@ -66,7 +66,7 @@ static void grow(struct sweeper_job *j, uint64_t room)
 		return;
 	uint64_t step = j->bytes / 4 > GROW_STEP_MIN ? j->bytes / 4 : GROW_STEP_MIN;
 
-	if (step < lacks + lacks / 4) /* metadata takes its part of what is new */
+	if (step < lacks + lacks / 4) /* metadata takes its part of the new space */
 		step = lacks + lacks / 4;
 	if (step > most)
 		step = most;
@@ -87,8 +87,8 @@ static void grow(struct sweeper_job *j, uint64_t room)
 	log_info("storage grown", "mib=%llu", (unsigned long long)(j->bytes >> 20));
 }
 
-/* Grows it, and sees to it that nobody takes all. Returns how many ms the next look may wait; -1: until the next
- * tick. */
+/* Grows the storage and adjusts the second limits (room.h). Returns in how many ms to check again; -1: with the
+ * next tick. */
 static int look(struct sweeper_job *j, uint64_t room)
 {
 	grow(j, room);
@@ -133,7 +133,7 @@ static void serve(void *arg, int sock)
 
 int sweeper_start(const struct sweeper_job *job, struct helper *ret, struct err *e)
 {
-	struct sweeper_job own = *job; /* the child counts on in its own copy */
+	struct sweeper_job own = *job; /* the child updates its own copy */
 	const int keep[] = { job->fs_fd, job->file_fd, job->loop_fd };
 
 	return helper_start("atoll-sweeper", keep, ARRAY_LEN(keep), serve, &own, ret, e);
@@ -152,12 +152,13 @@ void sweeper_tick(struct helper *s)
 {
 	struct request rq = { 0 };
 
-	(void)send(s->sock, &rq, sizeof rq, MSG_DONTWAIT | MSG_NOSIGNAL); /* busy: there will be another tick */
+	(void)send(s->sock, &rq, sizeof rq, MSG_DONTWAIT | MSG_NOSIGNAL); /* if it is busy, there will be another
+									   * tick */
 }
 
 void sweeper_want_room(struct helper *s, uint64_t bytes)
 {
 	struct request rq = { .room = bytes };
 
-	(void)send(s->sock, &rq, sizeof rq, MSG_DONTWAIT | MSG_NOSIGNAL); /* it has more urgent work, or cannot */
+	(void)send(s->sock, &rq, sizeof rq, MSG_DONTWAIT | MSG_NOSIGNAL); /* it is busy, or has exited */
 }

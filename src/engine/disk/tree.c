@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree: removes a directory tree that somebody else has written.
+/* tree: deletes a directory tree whose contents are not trusted.
  *
- * It may be as deep as its writer liked, so there is no recursion and no path: the walk goes down by openat() and up by
- * "..", and starts over in a directory after each removed child, which is safe because only we are in there now. */
+ * It may be as deep as its writer liked, so there is no recursion and no path: the walk descends by openat() and
+ * ascends by "..", and restarts in a directory after each deleted child. That is safe because no other process
+ * uses the tree any more. */
 #include "engine/disk/tree.h"
 
 #include <dirent.h>
@@ -16,7 +17,8 @@
 #include "base/fd.h"
 #include "base/str.h"
 
-/* Unlinks all that is not a directory in fd. 1: there is a directory, its name is in sub; 0: empty now. */
+/* Unlinks everything in fd that is not a directory. 1: a non-empty directory is left, its name is in sub; 0: empty
+ * now. */
 static int clear_files(int fd, char sub[256])
 {
 	int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

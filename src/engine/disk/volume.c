@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* volume: making, listing and removing volumes, and the program that serves the files in one. */
+/* volume: creates, lists and deletes volumes, and starts the program that serves the files of one. */
 #include "engine/disk/volume.h"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 #include "engine/userns.h"
 
 #define SOCK_FD 3
-#define SERVE_FILES 256 /* open at a time: a walk keeps one per level */
+#define SERVE_FILES 256 /* at a time: a walk keeps one open per level */
 #define SERVE_MEMORY (256ull << 20)
 
 _Static_assert(SLOT_VOLUME_PLACES == ENGINE_VOLUME_PLACES, "each has its ids");
@@ -46,8 +46,8 @@ int volume_each(struct engine *en, void (*fn)(void *arg, const char *name, uint6
 
 /* --- serving ------------------------------------------------------------------------------------------------ */
 
-/* The volume becomes "/" and there is nothing else: no link in it can lead to anything of the host. The mount namespace
- * stays one of the host's, in which the server has no power. */
+/* The volume becomes "/" and nothing else is mounted: no link in it can lead to anything of the host. The mount
+ * namespace belongs to the host's user namespace, so the server has no power over it. */
 static int enter_volume(struct engine *en, const char *name, int userns_fd, struct err *e)
 {
 	autoclose int dir = -1, m = -1;
@@ -84,8 +84,8 @@ static int set_limits(struct err *e)
 	return 0;
 }
 
-/* Root of a user namespace that has the volume's ids and nothing else, no network, the system calls and capabilities of
- * a sandbox. */
+/* Becomes root of a user namespace that has only the volume's ids, without network, with the system calls and
+ * capabilities of a sandbox. */
 static int give_up_power(struct engine *en, int userns_fd, struct err *e)
 {
 	if (setns(userns_fd, CLONE_NEWUSER) < 0)
@@ -97,7 +97,7 @@ static int give_up_power(struct engine *en, int userns_fd, struct err *e)
 	return seccomp_filter_install(&en->filter, e) < 0 ? -e->no : caps_confine(e);
 }
 
-/* 0, 1, 2 and the socket; the rest goes with the exec. */
+/* Keeps 0, 1, 2 and the socket; the exec closes the rest. */
 static int sort_fds(int sock, int null, struct err *e)
 {
 	for (int i = 0; i < 3; i++) {

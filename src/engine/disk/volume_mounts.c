@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* volume_mounts: the volumes of a sandbox, from the pool to their places inside. */
+/* volume_mounts: mounts the volumes of a sandbox, from the storage to their mount points inside. */
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ int volume_mounts_clone(struct engine *en, const struct engine_spec *spec, int *
 
 		if (storage_volume_open(en->storage, spec->volumes[i].name, &fd, e) < 0)
 			return err_wrap(e, "open volume '%s'", spec->volumes[i].name);
-		/* nosuid: one sandbox must not be able to leave a program for another to become root by. */
+		/* nosuid: a sandbox must not be able to leave a setuid program for another one. */
 		if (mount_clone(fd, "", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &ret_fds[i], e) < 0)
 			return -e->no;
 	}
@@ -51,7 +51,7 @@ static int open_dir(const char *path)
 	return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
 }
 
-/* Links of the template lead where they lead inside; what is missing is made. */
+/* Resolves the template's links inside the sandbox, and creates missing directories. */
 static int reach(const char *path, int *ret_fd)
 {
 	char part[ENGINE_PATH_SIZE];
@@ -88,8 +88,8 @@ static uint64_t mount_id(int fd)
 	    : st.stx_mnt_id;
 }
 
-/* Only on the sandbox's own files, or in another volume: a link of a template, or of an earlier life of the sandbox,
- * must not lead us to cover /dev or /proc, from which we and init will yet read. */
+/* Mounts only on the sandbox's own files or in another volume: a link in a template, or from an earlier run of the
+ * sandbox, must not make us cover /dev or /proc, which we and init still read. */
 static int put(const struct engine_volume *v, int fd, const uint64_t *allowed, size_t n, struct err *e)
 {
 	autoclose int at = -1;
@@ -161,7 +161,7 @@ static bool unescape(struct str from, char *to, size_t size)
 	return true;
 }
 
-/* One that is mounted at several places is told from itself by its turn: which is which does not matter. */
+/* If a volume is mounted several times, the mounts are told apart by their order; which is which does not matter. */
 static uint32_t turn_of(const struct engine_spec *spec, uint32_t i)
 {
 	uint32_t turn = 0;

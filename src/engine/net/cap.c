@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* net_cap: writes the two objects of one slot. */
+/* net_cap: writes the two firewall objects of one slot. */
 #include "engine/net/cap.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "engine/slot.h"
 
 #define TEXT_MAX 4096
-#define BURST_MIN (64u << 10) /* some full packets of a link that joins them */
+#define BURST_MIN (64u << 10) /* some full packets of a link with segmentation offload */
 
 static void put_element(struct buf *out, const char *verb, uint32_t n, uint32_t k, const char *map, char object)
 {
@@ -30,7 +30,7 @@ static void put_quota(struct buf *out, uint32_t n, uint32_t k, uint64_t bytes, u
 	put_element(out, "add", n, k, "capped", 'q');
 }
 
-/* A second's worth may come at once. */
+/* The burst is one second's worth. */
 static void put_limit(struct buf *out, uint32_t n, uint32_t k, uint64_t bytes_s)
 {
 	buf_fmt(out, "add limit inet atoll%u r%u { rate over %" PRIu64 " bytes/second burst %" PRIu64 " bytes }\n", n,
@@ -38,7 +38,7 @@ static void put_limit(struct buf *out, uint32_t n, uint32_t k, uint64_t bytes_s)
 	put_element(out, "add", n, k, "paced", 'r');
 }
 
-/* Adding what is there is no error, but deleting what is not would be one. */
+/* Adding an existing object is no error, but deleting a missing one is. So each is added before it is deleted. */
 void net_cap_text(struct buf *out, uint32_t instance, uint32_t slot, const struct net_cap *cap)
 {
 	put_quota(out, instance, slot, 1, 0);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* net_ct: connections of a sandbox's predecessor.
+/* net_ct: deletes connections of the previous sandbox at an address.
  *
- * An entry of the connection table outlives the sandbox that made it (TCP: days), and its peer outside can keep it
- * alive. With it he would reach the next sandbox at that address, through NAT and past a firewall that lets answers
- * in. */
+ * An entry of the connection tracking table outlives the sandbox that made it (TCP: days), and its peer outside
+ * can keep it alive. With it the peer would reach the next sandbox at that address, through NAT and past a
+ * firewall that accepts replies. */
 #include "engine/net/ct.h"
 
 #include <arpa/inet.h>
@@ -16,7 +16,7 @@
 #include "base/fd.h"
 
 #define ANSWER_MAX 32768
-/* the only part of the tuple that counts; the kernel's headers do not export it */
+/* The only part of the tuple that is matched; the kernel's headers do not export the flag. */
 #define FILTER_IP_SRC 1u
 
 static struct nlmsghdr *put_message(char *buf, uint16_t type, uint16_t flags)
@@ -32,7 +32,7 @@ static struct nlmsghdr *put_message(char *buf, uint16_t type, uint16_t flags)
 	return h;
 }
 
-/* All whose first packet came from ip. */
+/* Matches all connections whose first packet came from ip. */
 static void put_filter(struct nlmsghdr *h, uint32_t ip)
 {
 	struct nlattr *tuple = mnl_attr_nest_start(h, CTA_TUPLE_ORIG),
@@ -48,7 +48,7 @@ static void put_filter(struct nlmsghdr *h, uint32_t ip)
 	mnl_attr_nest_end(h, filter);
 }
 
-/* One message and its answer: 0 or -errno */
+/* Sends one message and reads its reply. Returns 0 or -errno. */
 static int ask(int fd, const struct nlmsghdr *h)
 {
 	_Alignas(8) char answer[1024];
@@ -68,7 +68,7 @@ static int ask(int fd, const struct nlmsghdr *h)
 	return ((const struct nlmsgerr *)mnl_nlmsg_get_payload(re))->error;
 }
 
-/* Deletes the entry that an answer of the kernel describes; one that has ended meanwhile is no matter. */
+/* Deletes the entry that a reply of the kernel describes; one that has disappeared meanwhile is no error. */
 static int forget_one(int fd, const struct nlmsghdr *entry)
 {
 	_Alignas(8) char buf[1024];
@@ -90,7 +90,7 @@ static int forget_one(int fd, const struct nlmsghdr *entry)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* The entries of one packet of the kernel's list. 1: there will be more */
+/* Deletes the entries of one packet of the kernel's list. 1: more will follow. */
 static int forget_listed(int fd, const char *packet, int n)
 {
 	for (const struct nlmsghdr *h = (const struct nlmsghdr *)packet; mnl_nlmsg_ok(h, n);
@@ -106,12 +106,12 @@ static int forget_listed(int fd, const char *packet, int n)
 	return 1;
 }
 
-/* Older kernels filter lists only. This looks through the whole table, some milliseconds. */
+/* Older kernels can filter only lists. This walks the whole table, which takes some milliseconds. */
 static int forget_by_list(int fd, uint32_t ip)
 {
 	_Alignas(8) char buf[256], packet[ANSWER_MAX];
 	struct nlmsghdr *h = put_message(buf, IPCTNL_MSG_CT_GET, NLM_F_DUMP);
-	/* answers must not mix */
+	/* a second socket, so that replies do not mix */
 	autoclose int other = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
 	int r = 1;
 
@@ -141,7 +141,7 @@ int ct_forget(uint32_t ip, struct err *e)
 	put_filter(h, ip);
 	int r = ask(fd, h);
 
-	/* Older kernels take the tuple for that of one connection, and miss the rest of it. */
+	/* Older kernels take the tuple for that of a single connection, and find the rest of it missing. */
 	if (r == -EINVAL || r == -EOPNOTSUPP || r == -ENOENT)
 		r = forget_by_list(fd, ip);
 	return r < 0 ? err_set(e, -r, "forget the connections of its predecessor: %s", strerror(-r)) : 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* net_link: interfaces, addresses and routes, by rtnetlink.
  *
- * No address is ever resolved on a sandbox's wire: both ends carry permanent neighbour entries, and the address inside
- * is a /32 with an on-link gateway, so there is no subnet to look around in. Programs that ask not to be routed
- * (SO_DONTROUTE on a socket bound to eth0) are led back to the sandbox itself: the kernel would take any address for a
- * neighbour, and the table of neighbours is one for the whole host. */
+ * No address is ever resolved on a sandbox's link: both ends have permanent neighbour entries, and the address
+ * inside is a /32 with an on-link gateway, so there is no subnet to scan. Packets that ask not to be routed
+ * (SO_DONTROUTE on a socket bound to eth0) are routed back to the sandbox itself: the kernel would take any
+ * address for a neighbour, and the neighbour table is shared by the whole host. */
 #include "engine/net/link.h"
 
 #include <arpa/inet.h>
@@ -26,11 +26,11 @@
 #define BATCH_MAX 4096
 #define BATCH_MSGS 8
 #define RENAME_TRIES 3
-#define ATTR_GSO_IPV4_MAX_SIZE 63 /* IFLA_…: younger than the headers of Debian 12 */
+#define ATTR_GSO_IPV4_MAX_SIZE 63 /* IFLA_…: newer than the headers of Debian 12 */
 #define ATTR_GRO_IPV4_MAX_SIZE 64
-#define LOOPBACK_PACKET (256 * 1024) /* larger ones are out of the caches of a core before they are read */
+#define LOOPBACK_PACKET (256 * 1024) /* larger packets leave a core's caches before they are read */
 
-/* Several requests in one send; the kernel answers each. */
+/* Several requests in one send; the kernel replies to each. */
 struct batch {
 	int fd;
 	size_t n; /* bytes used */
@@ -68,7 +68,7 @@ static void batch_end(struct batch *b)
 	b->n += MNL_ALIGN(b->at->nlmsg_len);
 }
 
-/* The first failure counts; the requests after it have been tried all the same. */
+/* Returns the first failure; later requests have been executed all the same. */
 static int batch_run(struct batch *b, struct err *e)
 {
 	char buf[8192];
@@ -159,7 +159,7 @@ static void add_neigh(struct batch *b, unsigned index, uint32_t ip, const uint8_
 	batch_end(b);
 }
 
-/* dst 0: the default route, by way of `via` */
+/* dst 0: the default route, through `via`. */
 static void add_route(struct batch *b, unsigned index, uint32_t dst, uint32_t via, uint32_t src)
 {
 	struct rtmsg *rt = batch_add(b, "add the route", RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, sizeof *rt);
@@ -182,14 +182,15 @@ static void add_route(struct batch *b, unsigned index, uint32_t dst, uint32_t vi
 	batch_end(b);
 }
 
-/* What the main table does not answer, that is only a search for direct neighbours, ends at home. */
+/* A lookup that the main table does not answer can only be one for direct neighbours; it ends at the sandbox
+ * itself. */
 static void add_no_neighbours(struct batch *b, unsigned index)
 {
 	struct rtmsg *rt = batch_add(b, "add the route for unrouted packets", RTM_NEWROUTE,
 	    NLM_F_CREATE | NLM_F_REPLACE, sizeof *rt);
 
 	rt->rtm_family = AF_INET;
-	rt->rtm_table = RT_TABLE_DEFAULT; /* looked at after the main one */
+	rt->rtm_table = RT_TABLE_DEFAULT; /* consulted after the main table */
 	rt->rtm_protocol = RTPROT_STATIC;
 	rt->rtm_scope = RT_SCOPE_HOST;
 	rt->rtm_type = RTN_LOCAL;
@@ -266,9 +267,9 @@ static void add_pair(struct batch *b, const struct slot *s, int netns_fd, uint32
 	batch_end(b);
 }
 
-/* The last sandbox of this slot has ended, but the kernel takes its time to remove a network namespace, and we do not
- * wait: its interface gets another name, which the firewall still takes for a sandbox's, and for none that it lets
- * through. */
+/* The last sandbox of this slot has exited, but the kernel removes a network namespace asynchronously, and we do
+ * not wait: its interface gets another name, which the firewall still matches as a sandbox's, but not as one that
+ * it lets through. */
 static int rename_stale(const struct slot *s, struct err *e)
 {
 	char aside[IFNAMSIZ];
@@ -291,7 +292,7 @@ static int rename_stale(const struct slot *s, struct err *e)
 	m->ifi_index = (int)index;
 	mnl_attr_put_strz(b.at, IFLA_IFNAME, aside);
 	batch_end(&b);
-	if (run_one(&b, e) == -ENODEV) /* gone meanwhile: just as well */
+	if (run_one(&b, e) == -ENODEV) /* gone meanwhile, which is fine */
 		*e = ERR_INIT;
 	return -e->no;
 }
@@ -321,8 +322,8 @@ int link_make(const struct slot *s, int netns_fd, uint32_t mtu, struct err *e)
 		batch_done(&b);
 		return -e->no;
 	}
-	/* Before it is up, so that it never has an address or answers a neighbour. No such file: no IPv6, just as
-	 * well. */
+	/* Before it is up, so that it never has an address or answers a neighbour. If the file does not exist,
+	 * there is no IPv6, which is fine. */
 	(void)snprintf(path, sizeof path, "/proc/sys/net/ipv6/conf/%s/disable_ipv6", s->veth);
 	(void)file_write(AT_FDCWD, path, "1");
 	unsigned index = if_nametoindex(s->veth);
@@ -333,11 +334,11 @@ int link_make(const struct slot *s, int netns_fd, uint32_t mtu, struct err *e)
 	return run_one(&b, e);
 }
 
-/* What goes through a port of a sandbox goes over its loopback, and then over a second connection to the client: each
- * packet there is costs CPU time that the client's own has to pay for. So they are large (the kernel's choice is 64
- * KiB), and who listens at 127.0.0.1 does not measure a path that is none (see tune() in http/server.c; the host's
- * choice may be to do so, and holds for all else). A kernel before 6.3 knows only some of this, which is no reason to
- * fail. */
+/* Traffic to a port of a sandbox passes its loopback, and then a second connection to the client. Each packet on
+ * the loopback costs CPU time that a direct connection would not need. So packets are large (the kernel's default
+ * is 64 KiB), and listeners at 127.0.0.1 use a congestion control that does not measure a path, since there is
+ * none (see tune() in http/server.c; the host's default, which may do so, holds for all else). A kernel before 6.3
+ * supports only some of this, which is no error. */
 static void quicken_loopback(unsigned lo)
 {
 	struct err ignored = ERR_INIT;
@@ -348,7 +349,7 @@ static void quicken_loopback(unsigned lo)
 	struct ifinfomsg *m = batch_add(&b, "set the packet size of lo", RTM_NEWLINK, 0, sizeof *m);
 
 	m->ifi_index = (int)lo;
-	mnl_attr_put_u32(b.at, IFLA_GSO_MAX_SIZE, LOOPBACK_PACKET); /* of IPv6, */
+	mnl_attr_put_u32(b.at, IFLA_GSO_MAX_SIZE, LOOPBACK_PACKET); /* for IPv6, */
 	mnl_attr_put_u32(b.at, IFLA_GRO_MAX_SIZE, LOOPBACK_PACKET);
 	mnl_attr_put_u32(b.at, ATTR_GSO_IPV4_MAX_SIZE, LOOPBACK_PACKET);
 	mnl_attr_put_u32(b.at, ATTR_GRO_IPV4_MAX_SIZE, LOOPBACK_PACKET);

@@ -24,12 +24,12 @@
 #include "engine/slot.h"
 
 #define RULES_MAX (1 << 20)
-#define CONNECTIONS_MAX 2048 /* at once per sandbox: the host's table of connections is shared */
-/* at once per sandbox to the server: one that asks itself in a circle ends there */
+#define CONNECTIONS_MAX 2048 /* per sandbox: the host's connection tracking table is shared */
+/* Per sandbox, to the server: stops a sandbox that calls itself in a loop. */
 #define NAMES_CONNECTIONS_MAX 128
-#define QUERIES_PER_S 500u /* of names, by UDP */
+#define QUERIES_PER_S 500u /* DNS queries over UDP */
 #define QUERIES_BURST 1000u
-#define NOTED_PER_MIN 10u /* of what is refused to a sandbox */
+#define NOTED_PER_MIN 10u /* recorded refusals per sandbox */
 #define NOTED_BURST 10u
 
 void nft_put_ip(struct buf *out, uint32_t ip)
@@ -109,14 +109,14 @@ static void put_input(struct buf *out, const struct nft_config *c, const char *g
 	    "\t\ttype filter hook input priority filter - 5; policy accept;\n"
 	    "\t\tiifname != \"at%us*\" accept\n"
 	    "\t\tiifname @waiting drop\n"
-	    "\t\tiifname @silent jump refuse\n" /* names too: a query can carry anything out */
+	    "\t\tiifname @silent jump refuse\n" /* DNS too: a query can carry any data out */
 	    "\t\tlimit name iifname map @paced drop\n"
 	    "\t\tquota name iifname map @capped jump refuse\n"
 	    "\t\tct state new add @connections { ip saddr ct count over %u } drop\n",
 	    c->instance, CONNECTIONS_MAX);
-	if (c->proxy_port) /* only what was on its way elsewhere */
+	if (c->proxy_port) /* only connections that were diverted */
 		buf_fmt(out, "\t\tip daddr %s tcp dport %u ct status dnat accept\n", gw, c->proxy_port);
-	/* the same: what was on its way to the address of the names, and has passed put_names() */
+	/* Likewise: only connections to the address of the names that have passed put_names(). */
 	if (c->names_port)
 		buf_fmt(out,
 		    "\t\tip daddr %s tcp dport %u ct status dnat ct state new add @callers { ip saddr ct count over %u "
@@ -125,7 +125,8 @@ static void put_input(struct buf *out, const struct nft_config *c, const char *g
 		    gw, c->names_door, NAMES_CONNECTIONS_MAX, gw, c->names_door);
 	buf_fmt(out,
 	    "\t\tiifname @mute jump refuse\n"
-	    /* All sandboxes ask one resolver, by one queue: whoever floods it must not push out the others' queries. */
+	    /* All sandboxes share one resolver and its queue: a flood from one must not displace the others'
+	     * queries. */
 	    "\t\tudp dport 53 add @queries { ip saddr limit rate over %u/second burst %u packets } drop\n"
 	    "\t\tip daddr %s meta l4proto { tcp, udp } th dport 53 accept\n"
 	    "\t\tip daddr %s icmp type echo-request accept\n"
@@ -133,8 +134,8 @@ static void put_input(struct buf *out, const struct nft_config *c, const char *g
 	    QUERIES_PER_S, QUERIES_BURST, gw, gw);
 }
 
-/* What the proxy connects to for a sandbox is nothing that the sandbox could not reach. It asks name servers, wherever
- * they are. */
+/* The proxy must not connect to anything that the sandbox itself could not reach. It may query name servers
+ * anywhere. */
 static void put_outside(struct buf *out)
 {
 	buf_z(out,
@@ -146,8 +147,8 @@ static void put_outside(struct buf *out)
 	    "\t\tfib daddr type local jump refuse\n\t}\n");
 }
 
-/* The server's own host names have an address that no interface has: what is sent there is held against the policy of
- * the sandbox as what is sent anywhere else, packet by packet, before it is led to the server. */
+/* The server's own host names have an address that no interface has. The sandbox's policy applies to packets to
+ * that address like to any other, before they are redirected to the server. */
 static void put_names(struct buf *out, const struct nft_config *c, const char *names)
 {
 	buf_fmt(out,
@@ -189,8 +190,8 @@ static void put_chains(struct buf *out, const struct nft_config *c)
 	buf_z(out,
 	    "\t\tip daddr @private ip daddr != @opened accept\n"
 	    "\t\tiifname vmap @diverted\n\t}\n");
-	/* Refused at once and not left to hang; a few of each sandbox are noted, for the audit trail
-	 * (refused.c). */
+	/* Refuses at once instead of letting connections hang; records a few refusals per sandbox for the audit
+	 * trail (refused.c). */
 	buf_fmt(out,
 	    "\tchain refuse {\n"
 	    "\t\tiifname \"at%us*\" meta l4proto { tcp, udp } iifname . ip daddr . meta l4proto . th dport != @refused "
@@ -201,8 +202,8 @@ static void put_chains(struct buf *out, const struct nft_config *c)
 	    "\t\tmeta l4proto tcp reject with tcp reset\n"
 	    "\t\treject with icmpx type admin-prohibited\n\t}\n");
 	put_input(out, c, gw);
-	/* The policy is asked for every packet, not only the first of a connection: a new one cuts off what it
-	 * forbids. */
+	/* The policy is checked for every packet, not only the first of a connection: a new policy cuts off what
+	 * it forbids. */
 	buf_fmt(out,
 	    "\tchain forward {\n"
 	    "\t\ttype filter hook forward priority filter - 5; policy accept;\n"
@@ -241,7 +242,7 @@ static void put_chains(struct buf *out, const struct nft_config *c)
 
 void nft_ruleset(struct buf *out, const struct nft_config *c)
 {
-	/* Added first, so that deleting what may not be there is no error. */
+	/* Added first, so that deleting a missing table is no error. */
 	buf_fmt(out, "table inet atoll%u\ndelete table inet atoll%u\ntable inet atoll%u {\n", c->instance, c->instance,
 	    c->instance);
 	put_sets(out, c);
@@ -249,7 +250,7 @@ void nft_ruleset(struct buf *out, const struct nft_config *c)
 	buf_z(out, "}\n");
 }
 
-/* The error is one line of what the library has to say. */
+/* The error is the first line of the library's message. */
 static int run_here(const char *text, struct err *e)
 {
 	struct nft_ctx *nft = nft_ctx_new(NFT_CTX_DEFAULT);
@@ -280,8 +281,8 @@ static __attribute__((noreturn)) void child(const char *text, int report)
 	_exit(0);
 }
 
-/* In a child, because the library first reads all tables of the host, also those that others have made with a newer
- * one: there are some that the library of Debian 12 dies of. */
+/* Runs in a child, because the library first reads all tables of the host, also those that other programs made
+ * with a newer version: some of them crash the library of Debian 12. */
 int nft_run(const char *text, struct err *e)
 {
 	autoclose int report = -1, told = -1;
@@ -303,7 +304,7 @@ int nft_run(const char *text, struct err *e)
 	int status = 0;
 
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		; /* somebody else may wait for all children: what counts is what it told */
+		; /* other code may reap all children: only its report counts */
 	if (r < 0)
 		return err_set(e, EIO,
 		    "nftables died%s%s while it read the tables of this host: one of them may be of a newer version",
@@ -328,12 +329,12 @@ int nft_load(const struct nft_config *c, struct err *e)
 	return nft_run(text, e) < 0 ? err_wrap(e, "load the firewall rules") : 0;
 }
 
-/* What follows is by hand and not through the library: see nft_wire.h. */
+/* What follows encodes messages itself, without the library: see nft_wire.h. */
 
 struct change {
 	uint32_t instance, slot;
 	const char *name;
-	uint32_t type; /* of an object */
+	uint32_t type; /* type of an object */
 	bool on;
 };
 
@@ -346,7 +347,7 @@ static void put_membership(void *at, const void *what)
 	char table[NFT_TABLE_SIZE], key[SLOT_NAME_SIZE] = "";
 
 	slot_fill(c->instance, c->slot, &s);
-	memcpy(key, s.veth, sizeof key); /* the key is the name with zeros up to its full length */
+	memcpy(key, s.veth, sizeof key); /* the key is the name, padded with zeros to its full length */
 	mnl_attr_put_strz(h, NFTA_SET_ELEM_LIST_TABLE, nft_table(table, c->instance));
 	mnl_attr_put_strz(h, NFTA_SET_ELEM_LIST_SET, c->name);
 	struct nlattr *list = mnl_attr_nest_start(h, NFTA_SET_ELEM_LIST_ELEMENTS);
@@ -401,20 +402,20 @@ int nft_silence(int fd, uint32_t instance, uint32_t slot, bool on, struct err *e
 {
 	int r = nft_change(fd, put_membership, &(struct change) { instance, slot, "silent", .on = on });
 
-	if (r == -ENOENT && !on) /* not in there: as it should be */
+	if (r == -ENOENT && !on) /* not a member: as it should be */
 		return 0;
 	return r < 0 ? err_set(e, -r, "%s the network: %s", on ? "close" : "open", strerror(-r)) : 0;
 }
 
-/* One after the other: a transaction fails as a whole if one of them is not there. What refers to others goes before
- * them. */
+/* One transaction each: a transaction fails as a whole if one object is missing. References are removed before
+ * what they refer to. */
 int nft_forget(int fd, uint32_t instance, uint32_t slot, struct err *e)
 {
 	static const struct {
 		nft_put *put;
 		struct change c;
 	} gone[] = {
-		{ put_membership, { .name = "ruled" } }, /* of a policy: policy.c */
+		{ put_membership, { .name = "ruled" } }, /* policy: policy.c */
 		{ put_membership, { .name = "diverted" } },
 		{ put_membership, { .name = "mute" } },
 		{ put_membership, { .name = "silent" } },
@@ -422,7 +423,7 @@ int nft_forget(int fd, uint32_t instance, uint32_t slot, struct err *e)
 		{ put_membership, { .name = "noted" } },
 		{ put_chain_gone, { .name = "rules" } },
 		{ put_chain_gone, { .name = "divert" } },
-		{ put_membership, { .name = "capped" } }, /* of limits: cap.c */
+		{ put_membership, { .name = "capped" } }, /* limits: cap.c */
 		{ put_membership, { .name = "paced" } },
 		{ put_object_gone, { .name = "q", .type = NFT_OBJECT_QUOTA } },
 		{ put_object_gone, { .name = "r", .type = NFT_OBJECT_LIMIT } },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nft_wire: a batch of one message, and its answer. */
+/* nft_wire: sends a batch of one message, and reads the reply. */
 #include "engine/net/nft_wire.h"
 
 #include <arpa/inet.h>
@@ -47,7 +47,7 @@ static void put_mark(struct mnl_nlmsg_batch *b, uint16_t type)
 	(void)mnl_nlmsg_batch_next(b);
 }
 
-/* false: there is none. ret: what it says. */
+/* Returns false if there is no reply. *ret: its error code. */
 static bool take_answer(int fd, int *ret)
 {
 	_Alignas(struct nlmsghdr) char answer[ANSWER_MAX];
@@ -76,7 +76,7 @@ void nft_drain(int fd)
 		;
 }
 
-/* All answers are there when send() returns; a batch that fails may have more than one. */
+/* All replies are queued when send() returns; a batch that fails may have more than one. */
 static int ask(int fd, const void *p, size_t n)
 {
 	int r;

@@ -26,7 +26,7 @@ static void put_element(const struct out *o, const char *verb, const char *set, 
 	buf_z(o->b, " }\n");
 }
 
-/* In or out of a set. Adding what is there is no error, but deleting what is not would be one. */
+/* Adds to or removes from a set. Adding an existing element is no error, but deleting a missing one is. */
 static void put_member(const struct out *o, const char *set, const char *chain, bool in)
 {
 	put_element(o, "add", set, chain);
@@ -63,12 +63,12 @@ static void put_nets(const struct out *o, const char *chain, const struct engine
 
 static void put_forwarded(const struct out *o, const struct engine_policy *p)
 {
-	/* What the proxy should see must not go past it in packets (QUIC). */
+	/* Traffic meant for the proxy must not bypass it over UDP (QUIC). */
 	for (uint32_t i = 0; p->all_through && i < p->n_ports; i++) {
 		put_rule(o, "rules");
 		buf_fmt(o->b, "udp dport %u-%u jump refuse\n", p->ports[i].lo, p->ports[i].hi);
 	}
-	if (p->all_through) { /* what is to go through the proxy does not go to the server beside it */
+	if (p->all_through) { /* traffic meant for the proxy must not reach the server directly */
 		struct slot s;
 
 		slot_fill(o->instance, o->slot, &s);
@@ -91,7 +91,7 @@ static void put_diverted(const struct out *o, uint16_t proxy_port, const struct 
 
 	slot_fill(o->instance, o->slot, &s);
 	put_rule(o, "divert");
-	buf_z(o->b, "fib daddr type local return\n"); /* the host itself: refused as ever */
+	buf_z(o->b, "fib daddr type local return\n"); /* the host itself: refused as always */
 	if (!p->all_through)
 		put_nets(o, "divert", p, true, "return");
 	for (uint32_t i = 0; i < p->n_ports; i++) {

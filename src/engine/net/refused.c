@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* net_refused: the elements of a set, read and then taken out. */
+/* net_refused: reads the elements of a set, then deletes them. */
 #include "engine/net/refused.h"
 
 #include <arpa/inet.h>
@@ -18,11 +18,11 @@
 
 #define SET "refused"
 #define ANSWER_MAX 32768
-#define AT_ONCE 64 /* that go in one message */
+#define AT_ONCE 64 /* per message */
 
-struct key { /* of an element, as the kernel has it: each part filled up to four bytes */
+struct key { /* of an element, in the kernel's layout: each part padded to four bytes */
 	char veth[16];
-	uint32_t ip; /* these in the network's byte order */
+	uint32_t ip; /* network byte order, like port */
 	uint8_t proto, pad[3];
 	uint16_t port;
 	uint8_t pad2[2];
@@ -96,7 +96,7 @@ static struct nlmsghdr *put_set(void *at, uint16_t type, uint16_t flags, uint32_
 	return h;
 }
 
-/* 1: there is more to come; 0: that was all. */
+/* 1: more will follow; 0: that was all. */
 static int take_answer(struct taken *t, const char *p, int n)
 {
 	for (const struct nlmsghdr *h = (const struct nlmsghdr *)p; mnl_nlmsg_ok(h, n); h = mnl_nlmsg_next(h, &n)) {
@@ -110,7 +110,7 @@ static int take_answer(struct taken *t, const char *p, int n)
 	return 1;
 }
 
-/* Answers of the kernel are there before send() returns: the loop of the warden never waits here. */
+/* The kernel's replies are queued before send() returns, so the warden's loop never waits here. */
 static int receive(int fd, char *p, size_t size)
 {
 	ssize_t n;
@@ -137,7 +137,7 @@ static int read_set(int fd, struct taken *t)
 	return r;
 }
 
-struct some { /* of those that were read */
+struct some { /* a part of those that were read */
 	const struct taken *t;
 	size_t from, n;
 };
@@ -159,7 +159,7 @@ static void put_gone(void *at, const void *what)
 	mnl_attr_nest_end(h, list);
 }
 
-/* Just those that were read go: what has come meanwhile stays for the next time. */
+/* Deletes exactly those that were read: entries added meanwhile stay for the next call. */
 int net_refused_take(int fd, uint32_t instance, struct engine_refusal *ret, size_t max)
 {
 	struct taken t = { .instance = instance,
@@ -168,12 +168,12 @@ int net_refused_take(int fd, uint32_t instance, struct engine_refusal *ret, size
 	int r = read_set(fd, &t);
 	size_t done = 0;
 
-	nft_drain(fd); /* of a reading that failed half way */
+	nft_drain(fd); /* leftovers of a read that failed half-way */
 	while (r == 0 && done < t.n) {
 		struct some s = { &t, done, t.n - done < AT_ONCE ? t.n - done : AT_ONCE };
 
 		r = nft_change(fd, put_gone, &s);
 		done += r == 0 ? s.n : 0;
 	}
-	return done == 0 && r < 0 ? r : (int)done; /* what was taken out must be told: nobody finds it again */
+	return done == 0 && r < 0 ? r : (int)done; /* deleted entries must be reported: they cannot be read again */
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* seccomp: from the table to filters. */
+/* seccomp: compiles the table into filters. */
 #include "engine/seccomp/seccomp.h"
 
 #include <linux/filter.h>
@@ -16,14 +16,14 @@
 #include "base/str.h"
 #include "engine/seccomp/table.h"
 
-#define X32_BIT 0x40000000 /* in the number of a call, on x86_64 */
+#define X32_BIT 0x40000000 /* in a call's number, on x86_64 */
 
 static uint32_t action_of(enum seccomp_verdict v)
 {
 	return v == SECCOMP_GIVEN ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO(v == SECCOMP_REFUSED ? EPERM : ENOSYS);
 }
 
-/* The next name of a list, as a number; -1: this libseccomp does not know it, or this machine does not have it. */
+/* Returns the number of the next name of a list; -1: unknown to this libseccomp, or absent on this machine. */
 static int next_call(struct str *list)
 {
 	struct str word = str_cut(list, ' ');
@@ -103,7 +103,7 @@ static int build(int part, struct seccomp_filter *f)
 
 	if (!ctx)
 		return -ENOMEM;
-	/* 32-bit and x32 programs: another set of calls, which nobody has looked through. */
+	/* 32-bit and x32 programs use another set of calls, which has not been reviewed. */
 	(void)seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
 	(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a tree, not a list of 300 comparisons */
 	int r = part == SECCOMP_CALLS ? fill_calls(ctx, f->flags & SECCOMP_ZYGOTE)
@@ -138,7 +138,7 @@ void seccomp_filter_done(struct seccomp_filter *f)
 
 int seccomp_filter_install(const struct seccomp_filter *f, struct err *e)
 {
-	/* Whatever comes in between is still allowed by those that are installed then: seccomp() is on the list. */
+	/* The filters that are installed already allow the next installation: seccomp() is on the list. */
 	for (int i = 0; i < SECCOMP_PARTS; i++) {
 		struct sock_fprog prog = { f->part[i].n, f->part[i].code };
 		unsigned flags = i == SECCOMP_QUIET || !(f->flags & SECCOMP_TOLD) ? 0 : SECCOMP_FILTER_FLAG_LOG;
@@ -162,7 +162,7 @@ static bool group_has(const struct seccomp_group *g, const char *name)
 	return false;
 }
 
-/* setns() is in no group, because the zygote has it. */
+/* setns() is in no group, because the zygote may call it. */
 static const char *why_not(const char *name)
 {
 	for (size_t i = 0; i < n_seccomp_groups; i++) {

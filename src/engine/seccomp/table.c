@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* seccomp_table: the system calls of a sandbox, with the reason per group.
  *
- * What is in no group answers ENOSYS, as on a kernel that is older than the call. The reasons of what is not
- * given are shown to users ("atoll explain"), so they say what a program may do instead where there is
- * anything. */
+ * A call in no group returns ENOSYS, as on a kernel that is older than the call. The reasons for calls that are
+ * not allowed are shown to users ("atoll explain"), so they name an alternative where there is one. */
 #include "engine/seccomp/table.h"
 
 #include <errno.h>
@@ -25,7 +24,7 @@
 #define TCP_AO_ADD_KEY_ 38 /* newer than some C libraries */
 #define TCP_AO_DEL_KEY_ 39
 #define TCP_AO_INFO_ 40
-#define SOCK_TYPE_MASK_ 0xf /* of the kernel: above it are flags */
+#define SOCK_TYPE_MASK_ 0xf /* the kernel's: the bits above are flags */
 #define SOCK_DCCP_ 6
 
 const struct seccomp_group seccomp_groups[] = {
@@ -112,7 +111,7 @@ const size_t n_seccomp_groups = ARRAY_LEN(seccomp_groups);
 
 /* --- arguments --------------------------------------------------------------------------------------------------- */
 
-#define LOW(n, v) SCMP_CMP(n, SCMP_CMP_MASKED_EQ, 0xffffffffu, v) /* the kernel looks at the low half only */
+#define LOW(n, v) SCMP_CMP(n, SCMP_CMP_MASKED_EQ, 0xffffffffu, v) /* the kernel uses only the low half */
 #define BIT_OF(n, v) SCMP_CMP(n, SCMP_CMP_MASKED_EQ, v, v)
 #define TYPE(v) SCMP_CMP(1, SCMP_CMP_MASKED_EQ, SOCK_TYPE_MASK_, v)
 #define IS(n, v) SCMP_CMP(n, SCMP_CMP_EQ, v)
@@ -128,7 +127,8 @@ const size_t n_seccomp_groups = ARRAY_LEN(seccomp_groups);
 		} \
 	}
 
-/* EAFNOSUPPORT, because su and useradd take that from the audit family as "not here" and give up on any other. */
+/* EAFNOSUPPORT, because su and useradd take that to mean that there is no audit system; any other error makes them
+ * fail. */
 #define FAMILIES "sockets are of the families UNIX, INET, INET6 and the routing part of NETLINK"
 #define NO_FAMILY(f) \
 	{ \
@@ -138,8 +138,8 @@ const size_t n_seccomp_groups = ARRAY_LEN(seccomp_groups);
 		} \
 	}
 
-/* Others (DCCP, L2TP, SCTP, UDP-Lite, MPTCP) are large, rarely used and often broken, and asking for one makes
- * the host load its module. Who tries them expects this answer and goes on with TCP. */
+/* Other protocols (DCCP, L2TP, SCTP, UDP-Lite, MPTCP) are large, rarely used and often vulnerable, and a request
+ * for one makes the host load its module. Programs that try them expect this error and continue with TCP. */
 #define PROTOCOLS "internet sockets speak TCP, UDP and ping"
 #define NO_PROTOCOLS(f) \
 	{ "socket", EPROTONOSUPPORT, true, PROTOCOLS, 2, { IS(0, f), ABOVE(2, IPPROTO_ICMPV6) } }, \
@@ -150,8 +150,8 @@ const size_t n_seccomp_groups = ARRAY_LEN(seccomp_groups);
 		} \
 	}
 
-/* Root inside lacks CAP_NET_RAW for them anyway. AF_INET with SOCK_PACKET means AF_PACKET, an old custom of the
- * kernel's. */
+/* The sandbox's root lacks CAP_NET_RAW for them anyway. AF_INET with SOCK_PACKET means AF_PACKET, for historical
+ * reasons. */
 #define RAW "raw sockets could send what is not the sandbox's own"
 #define NO_TYPES(f) \
 	{ "socket", EPERM, false, RAW, 2, { IS(0, f), TYPE(SOCK_RAW) } }, \
@@ -174,14 +174,14 @@ const size_t n_seccomp_groups = ARRAY_LEN(seccomp_groups);
 		} \
 	}
 
-/* Code of the kernel that a host may have loaded for its own use, and a sandbox would otherwise reach: TLS, IPsec and
- * L2TP below a socket. Libraries ask for the first one in passing and do without. */
+/* Kernel code that a host may have loaded for its own use, and that a sandbox would otherwise reach: TLS, IPsec
+ * and L2TP below a socket. Libraries try the first one opportunistically and work without it. */
 #define BELOW "protocols of the kernel below a connection are the host's business; TLS works as ever, in the program"
 #define SOL_UDP_ 17
 #define UDP_ENCAP_ 100
 
-/* What the kernel makes of one takes up to a hundred kilobytes; there is room for some thousand of them, seccomp
- * filters of all programs on the host included, and none is left for a new sandbox then. */
+/* A compiled filter takes up to a hundred kilobytes. The host has room for some thousand, including the seccomp
+ * filters of all programs, and without room no sandbox can start. */
 #define SOCKET_FILTERS \
 	"filters of sockets take memory that is on no account of the sandbox, of a store that is one for the host"
 #define NO_FILTER(option) \
@@ -192,19 +192,20 @@ const size_t n_seccomp_groups = ARRAY_LEN(seccomp_groups);
 		} \
 	}
 
-/* The fd that it gives keeps the filter when all its tasks have ended, where no count of filters finds it
- * (engine/guard/filters.c). EINVAL, as on a kernel that is older than the flag: libraries ask for it in passing. */
+/* The returned fd keeps the filter after all its tasks have exited, where no count of filters finds it
+ * (engine/guard/filters.c). EINVAL, as on a kernel that is older than the flag: libraries try it
+ * opportunistically. */
 #define LISTENERS \
 	"a filter that asks another program keeps memory of a store that is one for the host; filters that decide by " \
 	"themselves are fine"
 
-/* EINVAL, as on a kernel that does not merge. */
+/* EINVAL, as on a kernel without page merging. */
 #define MERGING "pages that are merged with equal ones of other sandboxes tell what those have"
 #define PR_SET_MEMORY_MERGE_ 67 /* newer than the headers of some systems */
 
 #define HUGE_PAGES "the host's reserved huge pages are one pool for all: transparent ones are given"
-/* Volumes are btrfs within reach of the sandbox, and what anybody may ask of that is too much. Programs try,
- * and go on without. */
+/* Volumes are btrfs within reach of the sandbox, and btrfs offers too much to unprivileged callers. Programs try
+ * these calls and continue without them. */
 #define OWN_BTRFS \
 	"a subvolume of one's own is outside of a volume's quota, and a sync writes out the disks of all sandboxes"
 #define BTRFS(mask, bits) \
@@ -217,7 +218,7 @@ const size_t n_seccomp_groups = ARRAY_LEN(seccomp_groups);
 
 #define TERMINALS "types into a terminal in the name of who sits at it"
 
-/* Serial lines, SLIP, PPP, Bluetooth, GSM: modules with a history of bugs, none of them for a pseudo terminal. */
+/* Serial lines, SLIP, PPP, Bluetooth, GSM: modules with a history of bugs, none of which a pseudoterminal needs. */
 #define LINE_DISCIPLINES "another line discipline of a terminal is a module of the kernel that the host would load"
 
 const struct seccomp_arg_rule seccomp_arg_rules[] = {
@@ -235,7 +236,7 @@ const struct seccomp_arg_rule seccomp_arg_rules[] = {
 	NAMESPACE("unshare", CLONE_NEWIPC),
 	NAMESPACE("unshare", CLONE_NEWUTS),
 	NAMESPACE("unshare", CLONE_NEWCGROUP),
-	/* In clone() this bit is part of the exit signal, so only unshare() can mean it. */
+	/* In clone() this bit is part of the exit signal, so only unshare() can mean the namespace. */
 	NAMESPACE("unshare", CLONE_NEWTIME),
 
 	NO_FAMILY(AF_UNSPEC),
@@ -282,8 +283,8 @@ const struct seccomp_arg_rule seccomp_arg_rules[] = {
 	{ "ioctl", EPERM, false, TERMINALS, 1, { LOW(1, TIOCLINUX) } },
 	{ "ioctl", EPERM, false, LINE_DISCIPLINES, 1, { LOW(1, TIOCSETD) } },
 
-	/* All numbers but 9, 13 and 54, by their common bits: FICLONE, FICLONERANGE and FIDEDUPERANGE share
-	 * blocks between files, and stay. */
+	/* All numbers except 9, 13 and 54, by their common bits: FICLONE, FICLONERANGE and FIDEDUPERANGE share
+	 * blocks between files, and stay allowed. */
 	BTRFS(0xf8, 0x00),
 	BTRFS(0xff, 0x08),
 	BTRFS(0xfe, 0x0a),
@@ -298,11 +299,11 @@ const struct seccomp_arg_rule seccomp_arg_rules[] = {
 	BTRFS(0xc0, 0x40),
 	BTRFS(0x80, 0x80),
 
-	/* Would write out every file system of the host, as often as a sandbox likes; its own root is volatile
-	 * anyway. */
+	/* It would write out every file system of the host, as often as a sandbox likes; the sandbox's own root is
+	 * volatile anyway. */
 	{ "sync", 0, true, "writes out the host's disks", 0, { { 0 } } },
-	/* The limit of core dumps is 1, none at all (child.c): any other, also 0, would let the host's handler
-	 * see one. */
+	/* The limit of core dumps is 1, which means none (child.c). Any other value, even 0, would pass a core
+	 * dump to the host's handler. */
 	{ "setrlimit", 0, true, "core dumps are off", 1, { LOW(0, RLIMIT_CORE) } },
 	{ "prlimit64", 0, true, "core dumps are off", 2, { LOW(1, RLIMIT_CORE), NOT(2, 0) } },
 };

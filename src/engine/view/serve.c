@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* view_serve: atoll-view, the process that answers the kernel for the files of all views.
  *
- * What it reads is made by the kernel: requests of the FUSE protocol, and the cgroups' own files. Numbers of nodes
- * follow from slot and file, so nothing is kept of what was looked up, and a later life goes on with them. One request
- * at a time, each some microseconds: what a sandbox uses is read from its cgroups at most every 10 ms, however often it
- * asks. We run at the priority of a daemon, so a slot has a share of our time: what it asks beyond that waits for the
- * next window, and others go first. */
+ * All of its input comes from the kernel: FUSE requests, and cgroup files. Node numbers follow from slot and file,
+ * so lookups keep no state, and a later process continues with the same numbers. It serves one request at a time,
+ * each in some microseconds: the usage of a sandbox is read from its cgroups at most every 10 ms, however often it
+ * asks. The process runs at the priority of a daemon, so each slot has a share of its time: requests beyond that
+ * share wait for the next window, and other slots go first. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
@@ -22,40 +22,40 @@
 #include "base/str.h"
 #include "engine/view/text.h"
 
-#define REQUEST_MAX (16 << 10)   /* the kernel wants 8 KiB at least */
-#define WRITE_MAX 4096           /* nobody writes */
-#define ANSWER_MAX (128 << 10)   /* of a read; the kernel asks for no more */
-#define FOREVER (365ull * 86400) /* what is where never changes */
-#define STEP 16                  /* numbers of nodes per slot: its directory, then its files */
+#define REQUEST_MAX (16 << 10)   /* the kernel requires at least 8 KiB */
+#define WRITE_MAX 4096           /* there are no writes */
+#define ANSWER_MAX (128 << 10)   /* of a read; the kernel requests no more */
+#define FOREVER (365ull * 86400) /* names and attributes never change */
+#define STEP 16                  /* node numbers per slot: its directory, then its files */
 #define FIRST (FUSE_ROOT_ID + 1)
 #define FRESH_MS 10
 #define BEAT_MS 1000
 #define WINDOW_MS 20
-#define SHARE 100 /* requests of a slot in a window; to read a file takes four */
+#define SHARE 100 /* requests of a slot per window; reading a file takes four */
 #define HELD_MAX 8192
-#define HELD_BYTES 112 /* none of those that a reader makes is longer */
+#define HELD_BYTES 112 /* longer than any request that a reader causes */
 #define BATCH 64
 #define TEXT_MAX (4 << 20)
-#define SHOTS 256 /* files whose text is kept for a reader that reads on */
+#define SHOTS 256 /* files whose text is cached for readers that continue */
 
 _Static_assert(VIEW_FILES < STEP, "each file has a number");
 
-struct shot {                  /* a file as it was when its reader began */
-	uint64_t handle, node; /* both: handles begin again with each life of ours */
+struct shot {                  /* the text of a file when its reader began */
+	uint64_t handle, node; /* both, because each process numbers handles from 0 again */
 	struct buf text;
 };
 
-struct held { /* a request of a slot that has had its share */
+struct held { /* a request of a slot that has used up its share */
 	size_t n;
 	_Alignas(uint64_t) char bytes[HELD_BYTES];
 };
 
-struct history { /* of a slot */
+struct history { /* per slot */
 	uint64_t window;
 	uint32_t asked; /* in that window */
 	struct cgroup_detail use;
-	uint64_t use_ms;         /* when it was looked at */
-	char id[ENGINE_ID_SIZE]; /* whose it is */
+	uint64_t use_ms;         /* when it was read */
+	char id[ENGINE_ID_SIZE]; /* of which sandbox */
 	uint64_t load_ms, load_cpu_ns;
 	double load[3];
 };
@@ -78,7 +78,7 @@ static void answer(const struct server *s, uint64_t unique, int error, const voi
 	struct fuse_out_header h = { .len = (uint32_t)(sizeof h + (error ? 0 : n)), .error = error, .unique = unique };
 	struct iovec v[] = { { &h, sizeof h }, { (void *)(uintptr_t)p, n } };
 
-	(void)!writev(s->device, v, error || n == 0 ? 1 : 2); /* nobody waits for it any more: no matter */
+	(void)!writev(s->device, v, error || n == 0 ? 1 : 2); /* the reader may be gone */
 }
 
 static bool is_dir(uint64_t node)
@@ -88,7 +88,7 @@ static bool is_dir(uint64_t node)
 
 static struct fuse_attr attr_of(uint64_t node)
 {
-	/* No size, as in /proc: CRIU compares sizes. */
+	/* The size is 0, as in /proc: CRIU compares sizes. */
 	return (struct fuse_attr) { .ino = node,
 		.mode = is_dir(node) ? S_IFDIR | 0555 : S_IFREG | 0444,
 		.nlink = 1,
@@ -113,7 +113,7 @@ static void lookup(const struct server *s, const struct fuse_in_header *h, const
 	answer(s, h->unique, o.nodeid ? 0 : -ENOENT, &o, sizeof o);
 }
 
-/* All files of a slot at once, so that who makes a sandbox need not ask for each. */
+/* Lists all files of a slot at once, so that the builder need not look up each. */
 static void list(const struct server *s, const struct fuse_in_header *h, const struct fuse_read_in *in)
 {
 	static _Alignas(uint64_t) char out[VIEW_FILES * (FUSE_NAME_OFFSET_DIRENTPLUS + 16)];
@@ -157,7 +157,7 @@ static void init(const struct server *s, const struct fuse_in_header *h, const s
 
 /* --- what is in the files ----------------------------------------------------------------------------------------- */
 
-/* Written by another process at any time. */
+/* Reads a row that another process may write at any time. */
 static bool read_row(const struct view_row *row, struct view_row *ret)
 {
 	for (int i = 0; i < 1000; i++) {
@@ -213,7 +213,7 @@ static int make_text(const struct server *s, uint64_t node, struct buf *out)
 	return out->bad ? -ENOMEM : 0;
 }
 
-/* From its beginning a file is made anew, as the kernel does it; who reads on gets the rest of that. */
+/* A read from offset 0 formats the file anew, as the kernel does; later reads get the rest of that text. */
 static void read_file(struct server *s, const struct fuse_in_header *h, const struct fuse_read_in *in)
 {
 	struct shot *shot = &s->shots[in->fh % SHOTS];
@@ -282,13 +282,13 @@ static void serve_one(struct server *s, const struct fuse_in_header *h, const vo
 	case FUSE_FORGET:
 	case FUSE_BATCH_FORGET:
 	case FUSE_INTERRUPT:
-		break; /* these want no answer */
+		break; /* these have no reply */
 	default:
-		answer(s, h->unique, -ENOSYS, NULL, 0); /* FUSE_OPENDIR too: then the kernel does without */
+		answer(s, h->unique, -ENOSYS, NULL, 0); /* FUSE_OPENDIR too: the kernel then works without it */
 	}
 }
 
-/* Has the slot that this is about had its share? Counts it, if not. */
+/* Returns true if the slot of this node has used up its share; otherwise counts the request. */
 static bool is_beyond(struct server *s, uint64_t node, uint64_t window)
 {
 	uint64_t k = node < FIRST ? s->v->n_rows : (node - FIRST) / STEP;
@@ -314,7 +314,7 @@ static bool hold(struct server *s, const void *p, size_t n)
 		return false;
 	h->n = n;
 	memcpy(h->bytes, p, n);
-	memset(h->bytes + n, 0, HELD_BYTES - n); /* as in take_request(): a name has an end, whatever was sent */
+	memset(h->bytes + n, 0, HELD_BYTES - n); /* as in take_request(): a name is terminated, whatever was sent */
 	s->n_held++;
 	return true;
 }
@@ -324,7 +324,7 @@ static uint64_t window_now(void)
 	return clock_mono_ms() / WINDOW_MS;
 }
 
-/* In the order in which they came, those whose slot has a share again. */
+/* Serves held requests in order of arrival, for slots that have a share again. */
 static void serve_held(struct server *s)
 {
 	uint64_t window = window_now();
@@ -342,7 +342,8 @@ static void serve_held(struct server *s)
 	}
 }
 
-/* Of the kernel, which sends whole requests: a name ends with a NUL. 1: there may be more; 0; or -1: nobody needs us */
+/* Reads one request. The kernel sends whole requests, and a name ends with a NUL. 1: there may be more; 0: none;
+ * -1: no process needs us. */
 static int take_request(struct server *s, uint64_t window)
 {
 	static _Alignas(uint64_t) char buf[REQUEST_MAX];
@@ -371,7 +372,7 @@ static bool take_some(struct server *s)
 	return r >= 0;
 }
 
-/* A new warden asks for the file system, and starts the next of us. */
+/* Passes the file system to a new warden, which starts the next atoll-view. */
 static bool hand_over(const struct view *v)
 {
 	autoclose int fd = accept4(v->listener, NULL, NULL, SOCK_CLOEXEC);
@@ -379,7 +380,7 @@ static bool hand_over(const struct view *v)
 	return fd >= 0 && fd_send(fd, "v", 1, (int[]) { v->device, v->mount }, 2) == 1;
 }
 
-/* Whether any of those that were known still runs. */
+/* Whether any of the known sandboxes still runs. */
 static bool is_needed(const struct server *s)
 {
 	struct cgroup_detail d;
@@ -412,7 +413,7 @@ _Noreturn void view_serve(const struct view *v, int device)
 		if (p[0].revents && !take_some(&s))
 			break;
 		serve_held(&s);
-		/* The warden is gone: as long as nobody takes over, we are there for the sandboxes that it has left. */
+		/* The warden is gone: until another takes over, we serve the sandboxes that it has left. */
 		if (!p[0].revents && !p[1].revents && s.n_held == 0 && getppid() != warden && !is_needed(&s))
 			_exit(0);
 		if (p[1].revents && hand_over(v))

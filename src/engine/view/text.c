@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* view_text: the files of a view. */
+/* view_text: formats the files of a view. */
 #include "engine/view/text.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 
-#define TICKS 100u /* of a second, in /proc/stat, whatever the kernel's own clock is */
+#define TICKS 100u /* per second in /proc/stat, whatever the kernel's own tick is */
 #define NS_TICK (1000000000u / TICKS)
 
 const char *const view_names[VIEW_FILES] = {
@@ -39,7 +39,7 @@ static uint64_t swap_free(const struct view_facts *f)
 static void meminfo(const struct view_facts *f, struct buf *out)
 {
 	const struct cgroup_detail *u = &f->use;
-	/* What a restored one has to itself and shared before is not on its account: engine_record.extra_bytes */
+	/* Copies of formerly shared pages in a restored sandbox do not count: engine_record.extra_bytes. */
 	uint64_t total = f->row.mem_bytes, free = less(total, less(u->mem_bytes, f->row.extra_bytes));
 	uint64_t available = least(total, free + u->active_file + u->inactive_file + u->slab_reclaimable);
 	const struct {
@@ -212,7 +212,7 @@ void view_text(enum view_file which, const struct view_facts *f, struct buf *out
 		(void)cpus_text(&f->cpus, list, sizeof list);
 		buf_fmt(out, "%s\n", list);
 		break;
-	case VIEW_DISKSTATS: /* it has none of its own */
+	case VIEW_DISKSTATS: /* a sandbox has no disks of its own */
 	case VIEW_FILES:
 		break;
 	}

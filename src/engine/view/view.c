@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* view: makes or takes over the file system of views, and keeps its process alive. */
+/* view: makes or takes over the FUSE file system of views, and keeps its process running. */
 #include "engine/view/view.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@
 #define HAND_OVER_S 2
 #define STUCK_MS 10000
 #define CPUINFO_MAX (4 << 20)
-#define MOUNT_AT "/usr" /* any directory; covered in its own mount namespace only */
+#define MOUNT_AT "/usr" /* any directory; covered only in its own mount namespace */
 #define QUIET (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
 
 uint64_t view_now(void)
@@ -106,7 +106,7 @@ static int drop_power(const struct view *v, struct err *e)
 	    e);
 }
 
-/* Its root has the sandboxes' cgroups, read-only, and nothing else; nothing of our own mounts is held by it. */
+/* Its root contains only the sandboxes' cgroups, read-only; it keeps none of our own mounts. */
 static int enter_root(const struct view *v, struct err *e)
 {
 	static const struct mount_opt small[] = { { "size", "64k" }, { "nr_inodes", "32" }, { "mode", "755" } };
@@ -115,7 +115,7 @@ static int enter_root(const struct view *v, struct err *e)
 	autoclose int root = -1;
 	char name[8];
 
-	for (size_t i = 0; i < n; i++) { /* from one's own mount namespace only */
+	for (size_t i = 0; i < n; i++) { /* possible only in our own mount namespace */
 		if (mount_clone(*at[i], "", MOUNT_ATTR_RDONLY | QUIET, &clones[i], e) < 0)
 			return -e->no;
 	}
@@ -148,7 +148,7 @@ static _Noreturn void become(const struct view *v, int device)
 		keep[4 + i] = *dirs[i];
 	fd_close_others(keep, 4 + n);
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	for (char **var = environ; var && *var; var++) /* for the warden alone */
+	for (char **var = environ; var && *var; var++) /* meant only for the warden */
 		memset(*var, 0, strlen(*var));
 	(void)prctl(PR_SET_NAME, NAME, 0, 0, 0);
 	(void)setsid();
@@ -161,16 +161,17 @@ static _Noreturn void become(const struct view *v, int device)
 		log_error("could not confine " NAME, "err=%s", e.text);
 		_exit(1);
 	}
-	/* It may outlive the warden, and whoever reads what that writes waits for the end of it. */
+	/* It may outlive the warden, and a process that reads the warden's output waits until the last writer
+	 * closes it. */
 	for (int i = 0; null >= 0 && i < 3; i++)
 		(void)dup3(null, i, 0);
 	view_serve(v, device);
 }
 
-/* --- its life
- * ------------------------------------------------------------------------------------------------------ */
+/* --- lifetime
+ * ----------------------------------------------------------------------------------------------------- */
 
-/* Each has a clone of the device of its own: with its last fd goes what it had begun to answer. */
+/* Each process has its own clone of the device: closing its last fd aborts the requests that it had begun. */
 static int start(struct view *v, struct err *e)
 {
 	autoclose int device = open(DEVICE, O_RDWR | O_CLOEXEC | O_NONBLOCK);
@@ -189,7 +190,7 @@ static int start(struct view *v, struct err *e)
 	return 0;
 }
 
-/* Whoever reads waits for its answer, so one that does not go on is replaced. */
+/* Readers wait for its replies, so a process that makes no progress is replaced. */
 static void end_if_stuck(const struct view *v)
 {
 	uint64_t beat = v->rows[v->n_rows].born_ms, now = view_now();
@@ -224,7 +225,7 @@ void view_renew(struct view *v)
 }
 
 /* --- the file system
- * ----------------------------------------------------------------------------------------------- */
+ * ---------------------------------------------------------------------------------------------- */
 
 static int take_over(struct view *v, struct err *e)
 {
@@ -269,7 +270,8 @@ static int make(struct view *v, struct err *e)
 	return mount_new("fuse", opts, ARRAY_LEN(opts), QUIET | MOUNT_ATTR_RDONLY, &v->mount, e);
 }
 
-/* In our own namespace, where it can be cloned from. The one that is handed on is mounted nowhere. */
+/* Attaches the mount in our own namespace, where it can be cloned from. The mount that is handed on stays
+ * detached. */
 static int attach(struct view *v, struct err *e)
 {
 	if (mkdir(v->path, 0700) < 0 && errno != EEXIST)
@@ -369,7 +371,7 @@ void view_close(struct view *v, bool all)
 }
 
 /* --- sandboxes
- * ----------------------------------------------------------------------------------------------------- */
+ * ---------------------------------------------------------------------------------------------------- */
 
 uint64_t view_born(uint64_t started_wall_ms)
 {
@@ -400,8 +402,8 @@ void view_set(struct view *v, const struct engine_spec *spec, const struct engin
 	__atomic_store_n(&row->version, version + 1, __ATOMIC_RELEASE);
 }
 
-/* One question for all files of a slot that nobody has used yet, instead of one for each. What the kernel knows it
- * keeps. */
+/* One request for all files of a slot that has not been used yet, instead of one for each. The kernel caches the
+ * result. */
 static void fetch(const struct view *v, const char *slot)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_CACHED };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base: makes, finds, keeps the files with the memory of warm interpreters. */
+/* base: creates, finds and saves the files with the memory of zygotes. */
 #include "engine/zygote/base.h"
 
 #include <dirent.h>
@@ -40,7 +40,7 @@ void base_remove(int dir, const char *name)
 	(void)unlinkat(dir, name, 0);
 }
 
-/* Those that have them mapped keep them. */
+/* Processes that have a file mapped keep it. */
 static void remove_if(int dir, bool (*goes)(const char *name, const void *arg), const void *arg)
 {
 	int own = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -108,7 +108,7 @@ void base_remove_others(int dir, const char *const *keys, size_t n)
 
 /* --- finding ------------------------------------------------------------------------------------------------ */
 
-/* The last part of a path, without what the kernel says of a file that was removed. */
+/* The last component of a path, without the kernel's suffix for a deleted file. */
 static bool take_name(const char *path, char ret[BASE_NAME_SIZE])
 {
 	const char *at = strstr(path, BASE_PLACE);
@@ -134,7 +134,7 @@ static int mount_id(int fd, unsigned *ret)
 	return at && sscanf(at, "mnt_id: %u", ret) == 1 ? 0 : -EIO;
 }
 
-/* A path can be of the sandbox's own making; the file system that it is in cannot. */
+/* The sandbox can choose a path, but not the file system that the file is on, so that is checked. */
 static int take_mapping(int dir, int pid, const char *range, const char *name, struct base_found *ret)
 {
 	char path[96];
@@ -208,7 +208,7 @@ int base_save(int image, const struct base_found *b, struct err *e)
 	return 0;
 }
 
-/* 1: there is one. */
+/* Returns 1 if there is one. */
 static int read_note(int image, struct base_found *ret, struct err *e)
 {
 	char z[BASE_NAME_SIZE + BASE_LABEL_SIZE + 1];
@@ -226,7 +226,7 @@ static int read_note(int image, struct base_found *ret, struct err *e)
 	return 1;
 }
 
-/* Under another name until it is complete. */
+/* The file has another name until it is complete. */
 static int put_back(int dir, int image, const char *name, struct err *e)
 {
 	char tmp[BASE_NAME_SIZE];

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base_use: which pages of a base a sandbox has in use, noted beside its image.
+/* base_use: records in a checkpoint which pages of a base file the sandbox has in use.
  *
- * To put back a page that a sandbox has a copy of, the kernel reads the page of the file first, only to copy over it;
- * and what it has not copied it reads when it goes on. These pages lie all over the file, and for each the kernel reads
- * megabytes around it while everybody waits. With the note they are asked for at once and no others, which is a third
- * of the file. It is advice and nothing else: an image without it, or with nonsense in it, is restored all the same. */
+ * To restore a page that a sandbox has a private copy of, the kernel first reads the page of the file, only to
+ * overwrite it; pages that are not copied it reads when the sandbox continues. These pages are scattered over the
+ * file, and for each the kernel reads megabytes around it while the restore waits. With the record, exactly these
+ * pages are requested at once, a third of the file. It is only a hint: a checkpoint without it, or with a corrupt
+ * one, is restored all the same. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,18 +19,18 @@
 #include "engine/zygote/base.h"
 
 #define PAGE 4096u
-#define GAP 16 /* pages: closer ones are one read */
+#define GAP 16 /* pages: closer ones are merged into one read */
 #define RANGES_MAX 8192
 #define PRESENT (1ull << 63)
 #define SWAPPED (1ull << 62)
 #define AT_ONCE 512
-/* at each page, over all mappings: their number and sizes are the sandbox's choice */
+/* Looks per page, over all mappings: the sandbox controls their number and sizes. */
 #define LOOKS_MAX 64
 
 struct use {
 	uint8_t *used; /* a byte per page of the file */
 	uint64_t pages;
-	uint64_t left; /* pages that may still be looked at */
+	uint64_t left; /* pages that may still be examined */
 	ino_t inode;
 };
 

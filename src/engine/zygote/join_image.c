@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* join_image: the library join_lib as bytes: a template need not have it, and cannot have another version of it. */
+/* join_image: the library join_lib as bytes: a template need not contain it, and cannot have another version of
+ * it. */
 #include "engine/join_image.h" /* made by the build: JOIN_IMAGE, the path of the built library, unquoted */
 #include "engine/zygote/zygote.h"
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* join_lib: what a warm interpreter calls to leave copies of itself in sandboxes; carried inside atolld (join_image.c).
+/* join_lib: what a zygote calls to fork copies of itself into sandboxes; embedded in atolld (join_image.c).
  *
- * Loaded by the template's own interpreter, whatever C library that has: it is linked against none and takes vfork()
- * and the like from the process it is in.
+ * It is loaded by the template's own interpreter, with whatever C library that has: it is linked against none and
+ * takes vfork() and the like from the process it is in.
  *
  *	zygote ──vfork──▶ M: shares the zygote's memory, joins the sandbox's user and pid namespaces
  *	└──vfork──▶ A: shares it too, and is in that pid namespace, where orphans go to the sandbox's pid 1
  *	                                └──clone──▶ G: the copy, orphaned at once
  *
- * Only the last one copies page tables, which is what a fork of a large process costs. M and A never return: G does, in
- * a memory of its own, and from the zygote's stack frame. */
+ * Only the last one copies page tables, which is what makes a fork of a large process expensive. M and A never
+ * return: G does, in an address space of its own, from the zygote's stack frame. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -32,12 +32,12 @@
 #include "engine/core.h"
 #include "engine/zygote/join_lib.h"
 
-#define OOM_SCORE "500" /* as of everything that init starts: pid 1 goes last */
+#define OOM_SCORE "500" /* like all processes that init starts: pid 1 is killed last */
 
 #define ENTER_FLAGS (CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
 
-/* What libc told the kernel about its one thread: where its thread id is kept, and its list of robust locks. A copy
- * that libc does not make itself needs them said again. */
+/* What libc told the kernel about its one thread: the address of its thread id, and its list of robust locks. A
+ * copy that libc does not make itself must register them again. */
 struct thread {
 	int *tid;
 	void *robust;
@@ -52,9 +52,9 @@ static int thread_of_libc(struct thread *ret)
 	return 0;
 }
 
-static char program[256]; /* the interpreter's path, the same in every sandbox of the template; "": not known */
+static char program[256]; /* the interpreter's path, the same in every sandbox of the template; "": unknown */
 
-/* The limit of a file's size was for the one that our memory is written to; copies have that of any process in a
+/* The limit on file size was for the file that our memory is written to; copies have that of any process in a
  * sandbox. */
 static int lift_file_limit(void)
 {
@@ -69,7 +69,7 @@ static int lift_file_limit(void)
 int atoll_prepare(void)
 {
 	struct thread t;
-	int r = thread_of_libc(&t); /* without, there can be no copy */
+	int r = thread_of_libc(&t); /* without it there can be no copy */
 	ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
 
 	program[n > 0 ? n : 0] = '\0';
@@ -83,14 +83,14 @@ int atoll_prepare(void)
 	return r < 0 ? r : lift_file_limit();
 }
 
-/* Not libc's fork(), which holds libc's locks meanwhile: it would be called by A, whose memory is the zygote's too, and
- * A can be killed at any moment, with its sandbox. The locks would be held for ever then, and each later copy would
- * wait for them. Nobody else can hold one now, since there is no other thread; so a plain copy of the memory is sound.
- * Handlers of pthread_atfork() do not run. */
+/* This is not libc's fork(), which holds libc's locks meanwhile. A would call it, sharing the zygote's memory, and
+ * A can be killed at any moment together with its sandbox. The locks would then stay held for ever, and each later
+ * copy would wait for them. There is no other thread that could hold one now, so a plain copy of the memory is
+ * sound. Handlers of pthread_atfork() do not run. */
 static int copy_process(const struct thread *t)
 {
-	/* Where the thread id goes is the fourth argument on some machines and the fifth, which the others ignore here,
-	 * on the rest. */
+	/* The address of the thread id is the fourth argument on some machines and the fifth on others, which
+	 * ignore the other one here. */
 	long pid = syscall(SYS_clone, CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD, 0, 0, t->tid, t->tid);
 
 	if (pid == 0 && t->robust)
@@ -98,12 +98,12 @@ static int copy_process(const struct thread *t)
 	return pid < 0 ? -errno : (int)pid;
 }
 
-/* 0 in the copy, its pid (in its own pid namespace) in the caller, or -errno. The copy's parent is pid 1 of its pid
- * namespace: of the one given, or with -1 of our own. Fds of namespaces, not the pidfd: for that we would need
- * CAP_SYS_PTRACE over all sandboxes of the template. M and A write nothing that outlives them but pid. */
+/* Returns 0 in the copy, its pid (in its own pid namespace) in the caller, or -errno. The copy's parent is pid 1
+ * of its pid namespace: of the one given, or with -1 of our own. Takes fds of namespaces and not the pidfd, which
+ * would need CAP_SYS_PTRACE over all sandboxes of the template. M and A write nothing that outlives them but pid. */
 int atoll_fork(int userns, int pidns)
 {
-	volatile int pid = -ECHILD; /* written by M or A, in our memory; left so if A is killed */
+	volatile int pid = -ECHILD; /* written by M or A, in our memory; unchanged if A is killed */
 	struct thread t;
 	int status, r = thread_of_libc(&t);
 
@@ -138,7 +138,7 @@ int atoll_fork(int userns, int pidns)
 	return pid;
 }
 
-/* The one call that the zygote's filter allows beyond a sandbox's. */
+/* Denies the one call that the zygote's filter allows beyond a sandbox's. */
 static int refuse_setns(void)
 {
 	struct sock_filter code[] = {
@@ -152,11 +152,11 @@ static int refuse_setns(void)
 	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) < 0 ? -errno : 0;
 }
 
-/* In the sandbox's mounts, with all power over its namespaces still: nothing of what is mounted there is run or read
- * here but the one file that becomes our program's name. 0 or -errno. */
+/* Runs in the sandbox's mounts, still with all capabilities over its namespaces: of what is mounted there, it
+ * opens only the file that becomes our /proc/PID/exe, and executes nothing. Returns 0 or -errno. */
 static int settle_inside(void)
 {
-	/* Not libc's: those would send signals to threads it believes in. */
+	/* Not libc's functions: those would signal threads that libc believes to exist. */
 	if (syscall(SYS_setgroups, 0, NULL) < 0 || syscall(SYS_setresgid, 0, 0, 0) < 0 ||
 	    syscall(SYS_setresuid, 0, 0, 0) < 0)
 		return -errno;
@@ -165,17 +165,17 @@ static int settle_inside(void)
 	(void)setsid();
 	(void)umask(022);
 	core_share_with_init();
-	/* While we still may. Whoever has removed it from the sandbox keeps the zygote's. */
+	/* While we still may. If the sandbox has removed the file, the zygote's stays. */
 	(void)memory_name_exe(program);
 	int r = refuse_setns();
 
 	return r == 0 ? caps_drop(CAPS_KEPT) : r;
 }
 
-/* In a copy: the rest of the way into the sandbox, once that is finished, down to the power that its pid 1 has. Until
- * this is done nobody in there may look at us: we are not dumpable. Halfway there is no way back: an interpreter that
- * goes on, if only to say what went wrong, loads files of the sandbox, and it would do so with more power than anything
- * in there may have. */
+/* Called in a copy, once its sandbox is complete: joins the remaining namespaces and drops to the privileges of
+ * the sandbox's pid 1. Until that is done no process inside may inspect us: we are not dumpable. A failure
+ * half-way is fatal: an interpreter that continues, if only to report the error, loads files of the sandbox, and
+ * would do so with more privileges than any process inside may have. */
 int atoll_enter(int pidfd)
 {
 	if (setns(pidfd, ENTER_FLAGS) < 0)
@@ -185,7 +185,7 @@ int atoll_enter(int pidfd)
 	return atoll_visible();
 }
 
-/* After a change of uid: like any program of that user. */
+/* After a change of uid: makes the process dumpable again, like any program of that user. */
 int atoll_visible(void)
 {
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)

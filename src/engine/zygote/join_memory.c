@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* join_memory: makes the memory of a warm interpreter fit for copies that live elsewhere; part of the library join_lib.
+/* join_memory: prepares the memory of a zygote for copies that live elsewhere; part of the library join_lib.
  *
- * What it has mapped from files (its libraries, some six hundred mappings) becomes plain memory with the same bytes: a
- * copy must not depend on the zygote's mounts, which are not those of its sandbox and which a checkpoint could not
- * name. All copies share these pages.
+ * Everything mapped from files (the libraries, some six hundred mappings) becomes anonymous memory with the same
+ * bytes: a copy must not depend on the zygote's mounts, which are not those of its sandbox and which a checkpoint
+ * could not name. All copies share these pages.
  *
- * What is plain memory already is laid down anew with it, in huge pages. The kernel copies the entry of one, or 512
- * entries of one in a single step, as quickly as an entry of 4 KiB, of which there would be fifty thousand. A copy that
- * writes to a huge page gets 4 KiB of its own, as ever.
+ * Memory that is already anonymous is rewritten together with it, in huge pages. A fork copies the entry of a huge
+ * page, or 512 entries of one in a single step, as quickly as an entry of 4 KiB, of which there would be fifty
+ * thousand. A copy that writes to a huge page gets 4 KiB of its own, as usual.
  *
- * Memory is taken in runs: neighbours that differ in who may write or execute them, and small gaps between them. A run
- * is copied to a new place, moved over the old one in one step (it holds the code that does this), and then each part
- * gets its protection back.
+ * Memory is processed in runs: adjacent mappings that differ in protection, and small gaps between them. A run is
+ * copied to a new place and moved over the old one in one step (it contains the code that does this); then each
+ * part gets its protection back.
  *
- * Runs in the process that it changes, whose one thread is here; nothing is called that allocates. */
+ * This runs in the process that it changes, whose only thread is here; it calls nothing that allocates. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -27,7 +27,7 @@
 #include "engine/zygote/join_lib.h"
 
 #define PARTS_MAX 8192
-#define LINE_SIZE 512 /* of one line; the rest of a longer one does not matter */
+#define LINE_SIZE 512 /* the rest of a longer line is ignored */
 #define HUGE_SIZE (2ul * 1024 * 1024)
 #define PAGE 4096u
 
@@ -41,7 +41,7 @@ struct part { /* a mapping */
 static struct part parts[PARTS_MAX];
 static size_t n_parts;
 
-/* Reading the list. */
+/* --- reading the list --- */
 
 static uintptr_t number(const char **at, unsigned base)
 {
@@ -87,23 +87,24 @@ static bool begin_part(const char *at)
 	p->to = number(&at, 16);
 	at = next_word(at);
 	p->prot = (at[0] == 'r' ? PROT_READ : 0) | (at[1] == 'w' ? PROT_WRITE : 0) | (at[2] == 'x' ? PROT_EXEC : 0);
-	/* One that is shared and written to would be found out by the zygote's own checks. */
+	/* The zygote's own checks would find a shared writable mapping. */
 	p->stays = at[3] == 's' && at[1] == 'w';
 	at = next_word(next_word(next_word(at)));
 	p->is_file = number(&at, 10) != 0;
-	/* One mapping for all of a library that is not written to, instead of three: each costs a fork some time. */
+	/* Gives all of a read-only library one mapping instead of three: each one makes a fork slower. */
 	if (p->is_file && (p->prot & PROT_READ) && !(p->prot & PROT_WRITE))
 		p->prot |= PROT_EXEC;
 	at = next_word(at);
 	if (*at == '[' && !begins(at, "[heap]") && !begins(at, "[anon"))
-		p->stays = true; /* the stack, and what the kernel put there */
+		p->stays = true; /* the stack, and the kernel's own mappings */
 	if (!(p->prot & PROT_READ) && p->prot != PROT_NONE)
 		p->stays = true;
 	n_parts++;
 	return true;
 }
 
-/* Memory with a meaning of its own must keep it. Above all what is wiped in copies: libc keeps random numbers there. */
+/* Memory with special flags must keep them, above all memory that is wiped on fork: libc keeps random numbers
+ * there. */
 static void take_flags(struct part *p, const char *at)
 {
 	static const char *const plain[] = { "rd", "wr", "ex", "mr", "mw", "me", "ac", "nr", "sd", "hg", "nh", "sh",
@@ -161,9 +162,9 @@ static int read_parts(void)
 	return ok && got == 0 ? 0 : -EIO;
 }
 
-/* Changing it. */
+/* --- changing it --- */
 
-/* Large and hardly used: a buffer that some library has reserved. In huge pages it would be used whole. */
+/* Large and hardly used: a buffer reserved by some library. In huge pages all of it would be resident. */
 static bool is_reserve(const struct part *p)
 {
 	return !p->is_file && p->resident < (p->to - p->from) / 2;
@@ -174,7 +175,7 @@ static bool moves(const struct part *p)
 	return !p->stays && !(p->prot == PROT_NONE && !p->is_file) && !is_reserve(p);
 }
 
-/* Room for a run that begins and ends with huge pages, so that the whole of it is in some. */
+/* Reserves space for a run, aligned to huge pages at both ends, so that all of the run is in huge pages. */
 static char *room_for(uintptr_t from, uintptr_t to)
 {
 	size_t n = to - from, room = n + HUGE_SIZE;
@@ -193,8 +194,8 @@ static char *room_for(uintptr_t from, uintptr_t to)
 	return all + before;
 }
 
-/* Pages of zeros are left as they are. Volatile, or the compiler makes it a call of libc's, which may be what is being
- * moved. */
+/* Pages of zeros are not written. Volatile, because otherwise the compiler makes this a call of a libc function,
+ * which may be in the memory being moved. */
 static void copy_pages(char *to, const char *from, size_t n)
 {
 	for (size_t at = 0; at < n; at += PAGE) {
@@ -220,7 +221,7 @@ static int protect_again(size_t first, size_t last)
 	return 0;
 }
 
-/* Parts first..last-1, all of which move. */
+/* Moves parts first to last - 1, all of which are movable. */
 static int move_run(size_t first, size_t last)
 {
 	uintptr_t from = parts[first].from, to = parts[last - 1].to;
@@ -254,7 +255,7 @@ static bool is_zero(const char *page)
 	return i == PAGE / sizeof *p;
 }
 
-/* Pages of zeros are left out. */
+/* Writes pages to the file, except pages of zeros. */
 static int write_pages(int fd, off_t to, const char *from, size_t n)
 {
 	for (size_t at = 0, end; at < n; at = end) {
@@ -273,8 +274,8 @@ static int write_pages(int fd, off_t to, const char *from, size_t n)
 	return 0;
 }
 
-/* fd for writing, and for_reading: how it was opened when it was mapped is how it must be opened again when a copy is
- * restored. */
+/* fd is open for writing. The mapping uses for_reading, because a restore must reopen the file in the mode in
+ * which it was mapped. */
 static int move_run_to(int fd, int for_reading, size_t first, size_t last)
 {
 	static off_t next;
@@ -294,8 +295,8 @@ static int move_run_to(int fd, int for_reading, size_t first, size_t last)
 		return r;
 	char *room = mmap(NULL, to - from, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE, for_reading, at);
 
-	/* Of memory with a page of its own a fork copies the tables, of other memory it leaves them to faults: what the
-	 * zygote has used, a copy will use too. */
+	/* A fork copies the page tables only of memory that has a private page; for other memory it leaves them to
+	 * page faults. What the zygote has used, a copy will use too, so this makes one private page. */
 	if (room != MAP_FAILED)
 		*(volatile char *)room = *(volatile char *)room;
 	if (room == MAP_FAILED ||
@@ -304,7 +305,7 @@ static int move_run_to(int fd, int for_reading, size_t first, size_t last)
 	return protect_again(first, last);
 }
 
-/* The number after so many others. */
+/* Returns the number after nth others. */
 static uint64_t nth_number(const char *at, int nth)
 {
 	uint64_t v = 0;
@@ -316,8 +317,8 @@ static uint64_t nth_number(const char *at, int nth)
 	return v;
 }
 
-/* The kernel wants all of this said again to change one of it. Fields as in proc(5), counted from behind the name,
- * which is the second. */
+/* To change one of these values, the kernel requires all of them. Fields as in proc(5), counted from the field
+ * after the name, which is the second. */
 static int layout_now(struct prctl_mm_map *ret)
 {
 	enum {
@@ -377,7 +378,7 @@ int memory_name_exe(const char *path)
 	return r;
 }
 
-/* See runtimes/python/atoll_kernel/immortal.py: only its Python knows what this means. */
+/* See runtimes/python/atoll_kernel/immortal.py: only the Python there knows what this means. */
 void atoll_pin(const uint64_t *places, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -388,7 +389,7 @@ void atoll_pin(const uint64_t *places, size_t n)
 	}
 }
 
-/* Digits, for what cannot call libc. */
+/* Formats the number itself, because it cannot call libc. */
 static int open_again(int fd)
 {
 	char path[] = "/proc/self/fd/00";

@@ -40,15 +40,15 @@
 
 #define PROGRAM "/usr/bin/python3"
 #define JOIN_PATH "/tmp/join.so"
-#define WARM_MS 120000 /* a zygote that does not serve by then is given up */
+#define WARM_MS 120000 /* a zygote that does not serve by then is abandoned */
 #define BACKLOG 1024
-#define LISTEN_FD 3 /* the two that the zygote finds open besides 0, 1 and 2 */
+#define LISTEN_FD 3 /* the fds that the zygote inherits besides 0, 1 and 2 */
 #define REPORT_FD 4
 #define REPORT_SIZE 512
 #define MEM_BYTES (2ull << 30)
-#define FILE_BYTES (1ull << 30) /* of the file with its memory: nobody else's quota counts that */
-#define CPU_WEIGHT 1000         /* what it does spares sandboxes a hundred times the work */
-/* a copy gets its sandbox's limit when it joins, and that cannot be above the zygote's own */
+#define FILE_BYTES (1ull << 30) /* of the file with its memory, which no other quota covers */
+#define CPU_WEIGHT 1000         /* its work saves sandboxes a hundred times as much */
+/* A copy gets its sandbox's limit when it joins, which cannot exceed the zygote's own. */
 #define OPEN_FILES UINT32_MAX
 #define PIDS 256 /* copies count here until they are in their sandbox's cgroup */
 
@@ -63,7 +63,7 @@ struct making {
 	char base_name[ZYGOTE_NAME_SIZE];
 };
 
-/* In the zygote-to-be. */
+/* --- in the future zygote --- */
 
 static int write_join(struct err *e)
 {
@@ -82,7 +82,7 @@ static int put_at(int mount_fd, int root, const char *path, struct err *e)
 	return mount_put(mount_fd, at, "", e) < 0 ? err_wrap(e, "%s", path) : 0;
 }
 
-/* The template, read-only; a /dev like a sandbox's; of /proc only what is its own. */
+/* The template, read-only; a /dev like a sandbox's; a /proc that shows only the zygote itself. */
 static int make_root(const struct making *mk, struct err *e)
 {
 	static const struct mount_opt tmp[] = { { "source", "tmp" }, { "mode", "1777" }, { "size", "64m" },
@@ -121,7 +121,7 @@ static int sort_fds(int listener, int report, int base, struct err *e)
 											      : 0;
 }
 
-/* Only until its memory is written, see join_lib.c: copies would inherit it. */
+/* In force only until its memory is written, see join_lib.c: copies would inherit it. */
 static int limit_files(struct err *e)
 {
 	struct rlimit l;
@@ -134,7 +134,7 @@ static int limit_files(struct err *e)
 
 static int zygote_run(const struct making *mk, struct err *e)
 {
-	/* 0: it does not end for want of work */
+	/* 0: it does not exit when idle */
 	char *argv[] = { PROGRAM, ZYGOTE_SCRIPT, JOIN_PATH, "0", NULL };
 	char *envp[] = {
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -169,7 +169,7 @@ static int m1_run(struct making *mk, struct err *e)
 	return pid == 0 ? zygote_run(mk, e) : 0;
 }
 
-/* In the maker. */
+/* --- in the maker --- */
 
 static int open_template(struct making *mk, struct err *e)
 {
@@ -218,7 +218,7 @@ static int make_seat(struct making *mk, struct err *e)
 	return cgroup_seat_open(mk->cfg->cgroups, mk->cgroup, &mk->seat, e);
 }
 
-/* "ready", or why not. */
+/* Waits for "ready", or the reason of a failure. */
 static int await_report(struct making *mk, int *ret_pidfd, struct err *e)
 {
 	struct pollfd p = { .fd = mk->report[0], .events = POLLIN };
@@ -275,7 +275,7 @@ static int make_base(struct making *mk, struct err *e)
 	return mk->cfg->bases_fd < 0 ? 0 : base_create(mk->cfg->bases_fd, mk->key, mk->base_name, &mk->base, e);
 }
 
-/* Written out at leisure now, so that nobody who keeps a sandbox waits for that. */
+/* Writes the file to disk now, so that no checkpoint has to wait for that later. */
 static void base_settle(const struct making *mk, bool good)
 {
 	if (mk->base < 0)
@@ -303,7 +303,7 @@ int zygote_make(const struct zygote_config *cfg, const char *key, struct err *e)
 
 	base_settle(&mk, r == 0);
 	if (r < 0 && mk.cgroup[0])
-		cgroup_end(cfg->cgroups, mk.cgroup); /* it may be waiting for something, or never have ended */
+		cgroup_end(cfg->cgroups, mk.cgroup); /* it may hang, or still be running */
 	if (r == 0)
 		log_info("zygote ready", "template=%.8s ms=%" PRIu64, key, clock_mono_ms() - began);
 	seccomp_filter_done(&mk.filter);

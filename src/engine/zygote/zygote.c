@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* zygote: talking to the warm interpreter of a template, as a builder or as whoever looks after it. */
+/* zygote: requests to a template's zygote, by a builder or by the process that maintains it. */
 #include "engine/zygote/zygote.h"
 
 #include <dirent.h>
@@ -23,9 +23,9 @@
 #include "engine/proc.h"
 #include "engine/zygote/impl.h"
 
-#define END_MS 5000     /* for one that was killed to be gone */
-#define FORK_MS 10000   /* whoever waits for its copy does so aside; many may stand in line */
-#define ANSWER_MS 10000 /* one that is not heard for so long hangs */
+#define END_MS 5000     /* for a killed zygote to exit */
+#define FORK_MS 10000   /* the wait runs in parallel with the start; many requests may queue */
+#define ANSWER_MS 10000 /* a zygote that is silent for this long hangs */
 
 uint32_t zygote_version(void)
 {
@@ -88,7 +88,7 @@ int zygote_connect(const struct zygote_config *cfg, const char *key, int *ret_fd
 	return 0;
 }
 
-/* Joining, for the builder. */
+/* --- joining, for the builder --- */
 
 int zygote_ask(int conn, int proc_fd, pid_t pid, int pidfd, int seed_fd)
 {
@@ -143,10 +143,10 @@ int zygote_await(int conn, int pidfd, pid_t *ret_pid, struct err *e)
 
 void zygote_go(int conn)
 {
-	(void)fd_send(conn, "g", 1, NULL, 0); /* it has died: init sees that too */
+	(void)fd_send(conn, "g", 1, NULL, 0); /* if it has died, init notices too */
 }
 
-/* Looking after it. */
+/* --- maintenance --- */
 
 bool zygote_answers(const struct zygote_config *cfg, const char *key)
 {
@@ -160,7 +160,7 @@ bool zygote_answers(const struct zygote_config *cfg, const char *key)
 	return poll(&p, 1, ANSWER_MS) > 0 && recv(conn, &c, 1, MSG_DONTWAIT) == 1;
 }
 
-/* By its record: somebody may have taken it out of its cgroup, or that away. */
+/* Kills it by its record: it may have been moved out of its cgroup, or the cgroup may have been removed. */
 static bool end_recorded(const struct zygote_config *cfg, const char *name)
 {
 	autoclose int pidfd = -1;
@@ -172,8 +172,8 @@ static bool end_recorded(const struct zygote_config *cfg, const char *name)
 	return true;
 }
 
-/* One that hangs, one of another version of ours, one whose maker was killed before it was ready: all that is in its
- * cgroup. */
+/* Kills a zygote that hangs, one of another version, or one whose maker was killed before it was ready: everything
+ * in its cgroup. */
 static void end_old(const struct zygote_config *cfg, const char *key)
 {
 	char id[ZYGOTE_NAME_SIZE];
@@ -184,8 +184,8 @@ static void end_old(const struct zygote_config *cfg, const char *key)
 	cgroup_end(cfg->cgroups, id);
 }
 
-/* No link is followed on the way, and nothing is looked up outside of the template. 1, 0, or an error: a template that
- * cannot be looked at may be one that has it. */
+/* Follows no link, and resolves nothing outside the template. Returns 1, 0, or an error: a template that cannot be
+ * read may have the script. */
 static int has_script(int templates_fd, const char *key, struct err *e)
 {
 	struct open_how how = {
@@ -205,8 +205,8 @@ static int has_script(int templates_fd, const char *key, struct err *e)
 	return fd >= 0;
 }
 
-/* Whether it is in that user namespace. If the holder was killed, sandboxes are made in another one, over which it has
- * no power. */
+/* Whether the zygote is in that user namespace. If the holder was killed, sandboxes are made in another one, over
+ * which the zygote has no power. */
 static bool is_in(const struct zygote_config *cfg, const char *key, int userns_fd)
 {
 	struct stat its, ours;
@@ -268,7 +268,7 @@ static bool keep_cgroup(const char *id, void *arg)
 	return false;
 }
 
-/* Records and sockets of templates that are none of these, with what is written under another name first (".KEY"). */
+/* Removes records and sockets of templates that are not in keys, including records being written (".KEY"). */
 static void forget_others(const struct zygote_config *cfg)
 {
 	int fd = openat(cfg->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
