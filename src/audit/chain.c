@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trail/chain: composing, reading and hashing of lines. */
+/* audit/chain: composes, parses and hashes lines. */
 #include "audit/chain.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 struct audit_seal {
 	EVP_MD *md;
 	EVP_MD_CTX *ctx;
-	EVP_MD_CTX *inner, *outer; /* HMAC's two hashes with the key already in them; NULL without a key */
+	EVP_MD_CTX *inner, *outer; /* HMAC's two hash states after the key; NULL without a key */
 };
 
 static EVP_MD_CTX *keyed(const EVP_MD *md, const uint8_t key[AUDIT_KEY_SIZE], uint8_t pad)
@@ -39,7 +39,7 @@ struct audit_seal *audit_seal_new(const uint8_t key[AUDIT_KEY_SIZE])
 
 	if (!s)
 		return NULL;
-	s->md = EVP_MD_fetch(NULL, "SHA256", NULL); /* once: looking it up takes as long as hashing a line */
+	s->md = EVP_MD_fetch(NULL, "SHA256", NULL); /* once: the lookup takes as long as hashing a line */
 	s->ctx = EVP_MD_CTX_new();
 	if (key && s->md) {
 		s->inner = keyed(s->md, key, 0x36);
@@ -63,7 +63,7 @@ void audit_seal_free(struct audit_seal *s)
 	free(s);
 }
 
-/* OpenSSL fails here only when it is out of memory or broken: a record without its hash must not be written. */
+/* OpenSSL fails here only if it is out of memory or broken. A record without its hash must not be written. */
 static void hash(struct audit_seal *s, struct str bytes, uint8_t ret[AUDIT_HASH_SIZE])
 {
 	if (EVP_DigestInit_ex2(s->ctx, s->md, NULL) != 1 || EVP_DigestUpdate(s->ctx, bytes.p, bytes.n) != 1 ||
@@ -139,7 +139,7 @@ bool audit_word_valid(struct str s)
 	return true;
 }
 
-/* Whether it is JSON is the writer's business: what must hold is that it stays within its line. */
+/* Valid JSON is the writer's responsibility; this checks that the object stays within its line. */
 static bool fields_valid(struct str s)
 {
 	if (s.n < 2 || s.n > AUDIT_FIELDS_MAX || s.p[0] != '{' || s.p[s.n - 1] != '}')
@@ -195,7 +195,7 @@ static bool skip_text(struct str *s, const char *z)
 	return true;
 }
 
-/* `z`, which ends with the quote that opens a word, then the word and its closing quote. */
+/* Parses `z`, which ends with an opening quote, then a word and its closing quote. */
 static bool read_word(struct str *s, const char *z, struct str *ret)
 {
 	if (!skip_text(s, z))
@@ -228,7 +228,7 @@ static bool read_seq(struct str *s, uint64_t *ret)
 #define TAIL_HASH (sizeof ",\"hash\":\"\"" - 1 + 2 * AUDIT_HASH_SIZE)
 #define TAIL_PREV (sizeof ",\"prev\":\"\"" - 1 + 2 * AUDIT_HASH_SIZE)
 
-/* The last members have a fixed size, so they are found from the end. */
+/* The last members have a fixed size, so they are located from the end. */
 static int read_tail(struct str *rest, const char *begin, struct audit_line *ret)
 {
 	struct str tail;

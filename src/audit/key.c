@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trail/key: 32 random bytes in a file of their own. */
+/* audit/key: 32 random bytes in a file. */
 #include "audit/key.h"
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@ static int key_of(int fd, const char *name, uint8_t ret[AUDIT_KEY_SIZE], struct 
 	return r < 0 ? err_set(e, -r, "read '%s': %s", name, strerror(-r)) : 0;
 }
 
-/* Whole or not at all: a crash in between must not leave a short one. */
+/* Atomically: a crash must not leave a truncated key. */
 static int make_key(int dir, uint8_t ret[AUDIT_KEY_SIZE], struct err *e)
 {
 	autoclose int fd = openat(dir, NEW, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trail/key: the file with the key that records are sealed with. */
+/* audit/key: the file with the key for the MACs of records. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,6 +10,7 @@
 
 #define AUDIT_KEY_FILE "audit.key"
 
-/* TRAIL_KEY_FILE in dir, for its owner alone; made if there is none and `make` is set, else -ENOENT. */
+/* Reads AUDIT_KEY_FILE in dir, which only its owner can access. If it does not exist, creates it if `make` is
+ * set, else returns -ENOENT. */
 int audit_key_read(const char *dir, bool make, uint8_t ret[AUDIT_KEY_SIZE], struct err *e);
 int audit_key_read_file(const char *path, uint8_t ret[AUDIT_KEY_SIZE], struct err *e);

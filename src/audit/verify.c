@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trail/verify: each record's own hash and seal, then its place behind the one before. */
+/* audit/verify: checks the hash and the MAC of each record, then its link to the one before. */
 #include "audit/verify.h"
 
 #include <jansson.h>
 #include <string.h>
 
-/* What the trail says about itself. */
+/* Evaluates the records of the trail about itself. */
 static void note_own(struct audit_verify *v, const struct audit_line *l)
 {
 	uint8_t hash[AUDIT_HASH_SIZE];

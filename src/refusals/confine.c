@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* audit/confine: two fds, and /proc to be read. */
+/* refusals/confine: two fds, and read access to /proc. */
 #include "refusals/confine.h"
 
 #include <fcntl.h>

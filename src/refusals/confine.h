@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* audit/confine: the last step before the first record is read: only what reading, counting and telling takes
- * is left. */
+/* refusals/confine: the last step before the first record is read: leaves only what is needed to read, count and
+ * report. */
 #pragma once
 
 #include "base/err.h"

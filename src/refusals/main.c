@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll-refusals: hears from the kernel which system calls it refused to whom, and tells the warden. Started by
- * the warden, without any power, with two fds: 3 is the link to it, 4 a socket that it has bound to the
- * kernel's audit log and locked to records of this one kind.
+/* atoll-refusals: reads from the kernel which system calls it refused to which process, and reports them to the
+ * warden. The warden starts it without privileges and with two fds: 3 is the link to the warden, 4 a socket that
+ * the warden has bound to the kernel's audit log and restricted to records of this one kind.
  *
- * So nobody of us holds CAP_AUDIT_READ while there is anything to read, and text, even the kernel's, is not
- * parsed with root's power. */
+ * So no process of atoll holds CAP_AUDIT_READ while there is anything to read, and no text, not even the
+ * kernel's, is parsed as root. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -27,7 +27,7 @@
 enum { FD_WARDEN = 3, FD_AUDIT };
 
 #define ROUND_MAX 256 /* records read at a time */
-#define REST_MS 20    /* after that many: a flood costs us, and the machine, no more than this */
+#define REST_MS 20    /* pause after that many: bounds the cost of a flood for the machine */
 #define RECORD_MAX 8192
 
 static uint32_t pid_inside(uint32_t pid, uint32_t slot_base)
@@ -46,7 +46,7 @@ static void take_record(struct tally *t, const char *p, size_t n)
 	const struct nlmsghdr *h = (const struct nlmsghdr *)p;
 	struct record r;
 
-	/* Its length is that of the text alone in some kernels, so the packet's counts. */
+	/* In some kernels nlmsg_len is the length of the text alone, so the size of the packet is used. */
 	if (n <= NLMSG_HDRLEN || h->nlmsg_type != AUDIT_SECCOMP)
 		return;
 	if (record_parse((struct str) { p + NLMSG_HDRLEN, strnlen(p + NLMSG_HDRLEN, n - NLMSG_HDRLEN) }, &r) < 0)
@@ -65,7 +65,7 @@ static void read_some(struct tally *t)
 	for (i = 0; i < ROUND_MAX; i++) {
 		ssize_t n = recv(FD_AUDIT, msg, sizeof msg, MSG_DONTWAIT);
 
-		if (n < 0 && errno == ENOBUFS) /* some were lost, which is what happens in a flood */
+		if (n < 0 && errno == ENOBUFS) /* records were lost, which is expected in a flood */
 			continue;
 		if (n <= 0)
 			return;
@@ -74,7 +74,7 @@ static void read_some(struct tally *t)
 	(void)nanosleep(&(struct timespec) { .tv_nsec = REST_MS * 1000000L }, NULL);
 }
 
-/* Does not wait for a warden that is busy: these events can be missed. */
+/* Does not block if the warden is busy: these events may be lost. */
 static void tell(struct tally *t)
 {
 	struct au_event ev;
@@ -94,7 +94,7 @@ static int serve(uint32_t base)
 
 		if (n < 0 && errno != EINTR)
 			return 1;
-		if (n > 0 && fds[0].revents) /* nothing is ever sent: the end of the warden */
+		if (n > 0 && fds[0].revents) /* the warden sends nothing: it has exited */
 			return 0;
 		if (n > 0 && fds[1].revents)
 			read_some(&t);
@@ -108,7 +108,7 @@ int main(int argc, char **argv)
 	uint64_t base;
 
 	log_setup("atoll-refusals", LOG_LVL_INFO);
-	/* --run only tells whose it is in a list of processes */
+	/* --run only identifies the instance in a process list */
 	if (argc != 5 || strcmp(argv[1], "--run") != 0 || strcmp(argv[3], "--uid-base") != 0 ||
 	    str_to_u64(str_of(argv[4]), UINT32_MAX, &base) < 0 || fd_cloexec(FD_WARDEN, true) < 0 ||
 	    fd_cloexec(FD_AUDIT, true) < 0) {

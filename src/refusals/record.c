@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* audit/record: words with blanks between them.
+/* refusals/record: words separated by blanks.
  *
  *	audit(1794756406.423:254): auid=4294967295 uid=268566533 gid=0 ses=4294967295 pid=1030806
  *	comm="x" exe="/x" sig=0 arch=c000003e syscall=250 compat=0 ip=0x7fdeabce3829 code=0x50000
  *
- * What the program chose itself, comm and exe, the kernel writes in hex if there is a blank, a quote or
- * anything unprintable in it: so it can make no words. The first of a name counts. */
+ * The program controls comm and exe. The kernel writes them in hex if they contain a blank, a quote or anything
+ * unprintable, so they cannot add words. The first word of a name counts. */
 #include "refusals/record.h"
 
 #include <errno.h>
@@ -85,7 +85,7 @@ int record_parse(struct str text, struct record *ret)
 	if (parse_u32(value[UID], 10, &ret->uid) < 0 || parse_u32(value[PID], 10, &ret->pid) < 0 ||
 	    parse_u32(value[ARCH], 16, &ret->arch) < 0 || parse_comm(value[COMM], ret->comm) < 0)
 		return -EBADMSG;
-	/* A number above what an int has is given as a negative one. */
+	/* A number above INT_MAX is printed as a negative one. */
 	struct str digits = value[NR];
 	bool minus = str_starts(digits, "-");
 

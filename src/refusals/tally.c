@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* audit/tally: gathers, counts, and forgets what is too much. */
+/* refusals/tally: collects, counts, and drops the excess. */
 #include "refusals/tally.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ static struct au_event *push(struct tally *t, enum au_type type, uint32_t uid, u
 	return ev;
 }
 
-/* The uid may be another one of the same sandbox. */
+/* The uid may differ within the same sandbox. */
 static struct au_event *find(struct tally *t, uint32_t slot, const struct record *r)
 {
 	for (size_t i = 0; i < t->n; i++) {

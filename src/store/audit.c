@@ -42,9 +42,8 @@ static const char overwrite_sql[] = "PRAGMA secure_delete=ON";
 static const char leave_sql[] = "PRAGMA secure_delete=OFF";
 static const char empty_log_sql[] = "PRAGMA wal_checkpoint(TRUNCATE)";
 
-/* One per way to find the rows and to order them: with a condition that may be absent no index would be used. All other
- * conditions are checked here, since SQLite would look for a row that fits through the whole table, however long that
- * takes. */
+/* One statement per index and order, because with an optional condition no index would be used. All other
+ * conditions are checked in C: SQLite would search the whole table for a matching row, however long that takes. */
 #define EACH(lead, order) \
 	"SELECT audit.seq, line, text, audit.team, sandbox, key, session, kind, request, at_ms FROM audit LEFT JOIN " \
 	"audit_text ON audit_text.seq=audit.seq" \
@@ -69,7 +68,7 @@ int audit_db_open(const char *path, struct store **ret, struct err *e)
 	return 0;
 }
 
-/* A statement that may give rows, which do not matter. */
+/* Runs a statement and ignores its rows. */
 static int run_plain(struct store *s, const char *sql, struct err *e)
 {
 	sqlite3_stmt *st;
@@ -102,7 +101,7 @@ int audit_db_commit(struct store *s, const struct audit_point *head, struct err 
 
 void audit_db_rollback(struct store *s)
 {
-	struct err ignored; /* SQLite may have done it itself */
+	struct err ignored; /* SQLite may have rolled back by itself */
 
 	(void)run_plain(s, rollback_sql, &ignored);
 }

@@ -69,7 +69,7 @@ int builds_put(struct store *s, const struct build_row *r, struct err *e)
 	stmt_text(st, 14, r->tags);
 	stmt_u64(st, 15, r->created_ms);
 	stmt_u64(st, 16, r->finished_ms);
-	/* That it is ready is not taken back. One that was under way has failed anyway, if the machine stops. */
+	/* A ready build must stay ready after a crash of the host. One in progress fails in a crash anyway. */
 	int n = strcmp(r->status, "ready") == 0 ? stmt_run_durably(s, st, e) : stmt_run(s, st, e);
 
 	return n < 0 ? n : 0;
@@ -146,7 +146,7 @@ int builds_fail_all(struct store *s, const char *why, uint64_t now_ms, struct er
 	return stmt_run(s, st, e);
 }
 
-/* One at a time: fn may use the store, too. */
+/* One at a time, because fn may use the store, too. */
 int builds_strip(struct store *s, int (*fn)(void *user, const char *kept), void *user, struct err *e)
 {
 	char kept[ID_SIZE];
@@ -262,7 +262,7 @@ int layers_find(struct store *s, const char *key, uint64_t now_ms, struct layer_
 	if (r <= 0)
 		return r < 0 ? r : err_set(e, ENOENT, "no such layer");
 	take_layer(st, ret);
-	r = stmt_next(s, st, e); /* to its end: then it is written */
+	r = stmt_next(s, st, e); /* to the end, which commits the update */
 	return r < 0 ? r : 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store/capacity: the most that was in use at once, hour by hour (UTC). */
+/* store/capacity: peak usage per hour (UTC). */
 #pragma once
 
 #include <stdbool.h>
@@ -11,14 +11,14 @@ struct store;
 
 struct capacity_row {
 	uint64_t at;           /* hours, or days, since 1970 */
-	uint64_t sandboxes;    /* running: the most at once, as are the next ones */
+	uint64_t sandboxes;    /* running; peak, like the next ones */
 	uint64_t mem_bytes;    /* used by all together */
-	uint64_t limit_bytes;  /* that they might have used */
+	uint64_t limit_bytes;  /* sum of their limits */
 	uint64_t cpu_permille; /* 1000: one core */
 	uint64_t starts, pool_hits, pool_misses;
 };
 
-/* what is larger stays; the last three are added */
+/* keeps the larger values; the last three are added up */
 int capacity_add(struct store *s, const struct capacity_row *row, struct err *e);
 int capacity_each(struct store *s, uint64_t from_hour, bool by_day,
     void (*fn)(void *user, const struct capacity_row *row), void *user, struct err *e); /* oldest first */

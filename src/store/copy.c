@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store/copy: SQLite's own way to copy a file that is in use. */
+/* store/copy: uses SQLite's online backup. */
 #include "store/copy.h"
 
 #include <errno.h>
@@ -52,14 +52,14 @@ static int copy_all(sqlite3 *from, sqlite3 *to, const char *path, struct err *e)
 	(void)sqlite3_backup_finish(b);
 	if (r != SQLITE_DONE)
 		return fail(to, e, "copy to", path);
-	/* In one file, and without a log that whoever copies it further could forget. */
+	/* One file, without a WAL file that could be forgotten when it is copied further. */
 	if (sqlite3_exec(to, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL) != SQLITE_OK)
 		return fail(to, e, "finish", path);
 	return is_whole(to, path, e);
 }
 
-/* The files of a database are the front's, who may have put anything in their place: a link would lead root elsewhere,
- * a pipe would never answer. */
+/* The front owns the files of the database and may have replaced them: a symbolic link would lead root
+ * elsewhere, and a FIFO would block it. */
 static int check_files(const char *path, struct err *e)
 {
 	static const char *const more[] = { "", "-wal", "-shm", "-journal" };
@@ -80,7 +80,7 @@ int store_copy(const char *from, const char *to, struct err *e)
 {
 	char real[PATH_MAX];
 
-	if (!realpath(from, real)) /* what is above it is root's, and may be a link of root's */
+	if (!realpath(from, real)) /* the directories above are root's, and may contain links */
 		return err_sys(e, "open '%s'", from);
 	if (check_files(from, e) < 0)
 		return -e->no;
@@ -111,7 +111,7 @@ static const struct {
 	    " UNION SELECT kept, 0 FROM builds WHERE kept<>'' AND status='ready' UNION SELECT kept, 0 FROM layers "
 	    "WHERE kept<>''" },
 	{ STORE_VOLUME, "SELECT id, bytes FROM volumes WHERE state=1" },
-	/* KEPT_DISK alone */
+	/* KEPT_DISK only */
 	{ STORE_UNWRITTEN, "SELECT id, 0 FROM sandboxes WHERE state=2 AND kept_name IS NOT NULL AND kept=1" },
 };
 
@@ -135,7 +135,7 @@ int store_parts(const char *path, store_part_fn *fn, void *user, int *ret_versio
 {
 	struct store *s = NULL;
 	sqlite3 *db = NULL;
-	int r = store_open(path, &s, e); /* it is a copy: brought to the schema of today first */
+	int r = store_open(path, &s, e); /* it is a copy: migrated to the current schema first */
 
 	if (r < 0)
 		return r;

@@ -12,7 +12,7 @@
 #include "store/db_stmt.h"
 
 #define STMTS_MAX 256
-#define BUSY_MS 2000 /* only a person with the sqlite3 shell can hold the lock */
+#define BUSY_MS 2000 /* only a user of the sqlite3 shell can hold the lock */
 
 struct store {
 	sqlite3 *db;
@@ -23,7 +23,7 @@ struct store {
 	size_t n_stmts;
 };
 
-/* Entry n brings a file of version n to n + 1. Never edit one that has been released: add another. */
+/* Entry n migrates a file of version n to n + 1. Never edit a released entry: add another. */
 static const char *const migrations[] = {
 	"CREATE TABLE teams ("
 	" id TEXT PRIMARY KEY,"
@@ -31,7 +31,7 @@ static const char *const migrations[] = {
 	" is_default INTEGER NOT NULL DEFAULT 0,"
 	" created_ms INTEGER NOT NULL) STRICT;"
 	"CREATE TABLE keys ("
-	" hash BLOB PRIMARY KEY," /* sha256 of the key, never the key */
+	" hash BLOB PRIMARY KEY," /* SHA-256 of the key, never the key */
 	" team TEXT NOT NULL REFERENCES teams(id) ON DELETE CASCADE,"
 	" name TEXT NOT NULL,"
 	" created_ms INTEGER NOT NULL) STRICT;"
@@ -60,7 +60,8 @@ static const char *const migrations[] = {
 	" end_reason TEXT) STRICT;"
 	"CREATE INDEX sandboxes_state ON sandboxes(state);",
 
-	/* Teams with limits, keys with an id. Version 1 had the local key only, which is put back at each start. */
+	/* Teams with limits, keys with an id. Version 1 had only the local key, which is added again at each
+	 * start. */
 	"ALTER TABLE teams ADD COLUMN blocked INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE teams ADD COLUMN max_sandboxes INTEGER;" /* NULL: the server's default */
 	"ALTER TABLE teams ADD COLUMN rate_limit INTEGER;"
@@ -68,14 +69,14 @@ static const char *const migrations[] = {
 	"DROP TABLE keys;"
 	"CREATE TABLE keys ("
 	" id TEXT PRIMARY KEY,"
-	" hash BLOB NOT NULL UNIQUE," /* sha256 of the key, never the key */
+	" hash BLOB NOT NULL UNIQUE," /* SHA-256 of the key, never the key */
 	" team TEXT NOT NULL REFERENCES teams(id) ON DELETE CASCADE,"
 	" name TEXT NOT NULL,"
-	" head TEXT NOT NULL," /* what of the key may be shown */
+	" head TEXT NOT NULL," /* the part of the key that may be shown */
 	" tail TEXT NOT NULL,"
 	" length INTEGER NOT NULL,"
 	" admin INTEGER NOT NULL,"
-	" local INTEGER NOT NULL," /* the one in the file of the state directory */
+	" local INTEGER NOT NULL," /* the key in the file of the state directory */
 	" created_ms INTEGER NOT NULL,"
 	" used_ms INTEGER,"
 	" expires_ms INTEGER) STRICT;"
@@ -89,14 +90,14 @@ static const char *const migrations[] = {
 	" starts INTEGER NOT NULL,"
 	" PRIMARY KEY(team, at_s)) STRICT, WITHOUT ROWID;",
 
-	/* What is kept of paused ones. */
+	/* The saved disk and memory of paused sandboxes. */
 	"ALTER TABLE sandboxes ADD COLUMN kept_name TEXT;"
 	"ALTER TABLE sandboxes ADD COLUMN kept INTEGER NOT NULL DEFAULT 0;",
 
 	"CREATE TABLE logs ("
 	" id TEXT PRIMARY KEY," /* of the sandbox */
 	" team TEXT NOT NULL,"
-	" gen INTEGER NOT NULL," /* where the next piece goes */
+	" gen INTEGER NOT NULL," /* the current generation */
 	" seq INTEGER NOT NULL,"
 	" gen_bytes INTEGER NOT NULL,"
 	" old_bytes INTEGER NOT NULL," /* of the generation before */
@@ -114,7 +115,7 @@ static const char *const migrations[] = {
 	" team TEXT NOT NULL REFERENCES teams(id) ON DELETE CASCADE,"
 	" name TEXT NOT NULL,"
 	" version INTEGER NOT NULL,"
-	" sealed BLOB NOT NULL," /* with a key that is not in this file */
+	" sealed BLOB NOT NULL," /* encrypted with a key that is not in this file */
 	" metadata TEXT NOT NULL,"
 	" created_ms INTEGER NOT NULL,"
 	" updated_ms INTEGER NOT NULL) STRICT;"
@@ -192,8 +193,8 @@ static const char *const migrations[] = {
 	"CREATE INDEX layers_kept ON layers(kept);",
 
 	"CREATE TABLE volumes ("
-	" id TEXT PRIMARY KEY," /* by which the warden knows it, too */
-	" team TEXT NOT NULL,"  /* what it holds outlives its row: never by cascade */
+	" id TEXT PRIMARY KEY," /* the warden's name for it, too */
+	" team TEXT NOT NULL,"  /* the volume outlives its row: no cascade */
 	" name TEXT NOT NULL,"
 	" token TEXT NOT NULL,"
 	" bytes INTEGER NOT NULL,"
@@ -203,7 +204,7 @@ static const char *const migrations[] = {
 	"ALTER TABLE sandboxes ADD COLUMN volumes TEXT;" /* JSON: [{id, name, path}] */
 	"ALTER TABLE snapshots ADD COLUMN volumes TEXT;",
 
-	/* More limits, who made a sandbox, and what it has sent in the lives before this one. */
+	/* More limits, the creator of a sandbox, and the bytes it sent in earlier runs. */
 	"ALTER TABLE sandboxes ADD COLUMN key_id TEXT;"
 	"ALTER TABLE sandboxes ADD COLUMN sent_bytes INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE sandboxes ADD COLUMN swap_bytes INTEGER NOT NULL DEFAULT 0;"
@@ -225,7 +226,7 @@ static const char *const migrations[] = {
 	" sandbox TEXT NOT NULL,"
 	" day INTEGER NOT NULL," /* since 1970, UTC */
 	" team TEXT NOT NULL,"
-	" key TEXT NOT NULL," /* its id; the key itself may be gone */
+	" key TEXT NOT NULL," /* its id; the key itself may be deleted */
 	" template TEXT NOT NULL,"
 	" metadata TEXT,"
 	" running_ms INTEGER NOT NULL,"
@@ -258,7 +259,7 @@ static const char *const migrations[] = {
 	" url TEXT NOT NULL,"
 	" events TEXT NOT NULL,"
 	" enabled INTEGER NOT NULL,"
-	" sealed BLOB NOT NULL," /* what deliveries are signed with, by a key that is not in this file */
+	" sealed BLOB NOT NULL," /* the signing key of deliveries, encrypted with a key that is not in this file */
 	" created_ms INTEGER NOT NULL) STRICT;"
 	"CREATE INDEX webhooks_team ON webhooks(team);"
 	"CREATE TABLE deliveries ("
@@ -291,8 +292,7 @@ static const char *const migrations[] = {
 
 	"ALTER TABLE sandboxes ADD COLUMN build TEXT;",
 
-	/* Which start of the host a front was at work in last: one row, or none in a file that no front has served
-	   since. */
+	/* The boot of the host in which a front ran last: one row, or none if no front has used the file since. */
 	"CREATE TABLE host ("
 	" one INTEGER PRIMARY KEY CHECK(one=1),"
 	" boot_id TEXT NOT NULL) STRICT;",
@@ -347,7 +347,7 @@ int stmt_get(struct store *s, const char *sql, sqlite3_stmt **ret, struct err *e
 
 void stmt_text(sqlite3_stmt *st, int at, const char *z)
 {
-	/* A failed bind leaves NULL, which the NOT NULL constraints then refuse. */
+	/* A failed bind leaves NULL, which the NOT NULL constraints then reject. */
 	if (z)
 		(void)sqlite3_bind_text(st, at, z, -1, SQLITE_TRANSIENT);
 }
@@ -475,7 +475,8 @@ static int open_file(const char *path, struct store **ret, struct err *e)
 	return 0;
 }
 
-/* SQLite opens what it may only read without a word; the first change would tell, in the midst of something. */
+/* SQLite silently opens a read-only file. Without this check the first write would fail, in the middle of an
+ * operation. */
 static int check_writable(struct store *s, struct err *e)
 {
 	return sqlite3_db_readonly(s->db, "main") == 1
@@ -489,7 +490,7 @@ int store_open(const char *path, struct store **ret, struct err *e)
 
 	if (open_file(path, &s, e) < 0)
 		return -e->no;
-	/* temp_store: no file is opened later, when the seccomp filter is in place. */
+	/* temp_store: no file may be opened later, under the seccomp filter. */
 	if (db_exec(s,
 		"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY;"
 		"PRAGMA foreign_keys=ON; PRAGMA cache_size=-1024; PRAGMA journal_size_limit=4194304;",
@@ -507,7 +508,7 @@ void store_trim(struct store *s)
 	(void)sqlite3_db_release_memory(s->db);
 }
 
-/* One copy is left for whoever wants to look into it. */
+/* Keeps one copy of the damaged file for analysis. */
 static void put_aside(const char *path)
 {
 	static const char *const ends[] = { "", "-wal", "-shm" };
@@ -522,7 +523,7 @@ static void put_aside(const char *path)
 
 int store_open_cache(const char *path, enum store_rows rows, const char *schema, struct store **ret, struct err *e)
 {
-	/* Of the log about as much is gathered either way: what it holds is moved to its place in one go. */
+	/* Both let the WAL file grow to about the same size before it is checkpointed. */
 	static const char *const sizes[] = {
 		[STORE_ROWS_SMALL] = "PRAGMA cache_size=-2048;",
 		[STORE_ROWS_LARGE] = "PRAGMA page_size=16384; PRAGMA cache_size=-8192; PRAGMA wal_autocheckpoint=256;",
@@ -532,7 +533,7 @@ int store_open_cache(const char *path, enum store_rows rows, const char *schema,
 	for (int i = 0;; i++) {
 		if (open_file(path, &s, e) < 0)
 			return -e->no;
-		/* The first write makes the files that a write needs, while that is still allowed. */
+		/* The first write creates the files that writing needs, while that is still allowed. */
 		if (db_exec(s, sizes[rows], e) == 0 &&
 		    db_exec(s,
 			"PRAGMA auto_vacuum=FULL; PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; PRAGMA "
@@ -547,7 +548,7 @@ int store_open_cache(const char *path, enum store_rows rows, const char *schema,
 		store_close(s);
 		if (i > 0 || (rc != SQLITE_CORRUPT && rc != SQLITE_NOTADB))
 			return err_wrap(e, "open '%s'", path);
-		put_aside(path); /* damaged by a crash of the host: what is lost can be had again */
+		put_aside(path); /* damaged by a crash of the host: the contents can be recreated */
 	}
 	*ret = s;
 	return 0;

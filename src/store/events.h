@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store/events: what happened to sandboxes, as their owners are told. */
+/* store/events: events of sandboxes, as reported to their owners. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,18 +11,18 @@
 struct store;
 
 struct event_row {      /* strings are borrowed */
-	uint64_t seq;   /* given by the store, in order */
+	uint64_t seq;   /* assigned by the store, ascending */
 	const char *id; /* a UUID */
 	const char *team, *sandbox, *type;
 	uint64_t at_ms;        /* wall clock */
-	const char *execution; /* a UUID: the run from a start or a resume on */
+	const char *execution; /* a UUID: one run, from a start or a resume on */
 	const char *template, *build;
 	const char *data; /* JSON object */
 };
 
 struct event_query {
 	const char *team;
-	const char *sandbox; /* NULL: of all */
+	const char *sandbox; /* NULL: all */
 	const char *types;   /* ",a,b,"; NULL: all */
 	bool ascending;
 	uint64_t offset, limit;
@@ -31,5 +31,5 @@ struct event_query {
 int events_add(struct store *s, const struct event_row *row, uint64_t *ret_seq, struct err *e);
 int events_each(struct store *s, const struct event_query *q, void (*fn)(void *user, const struct event_row *row),
     void *user, struct err *e);
-/* but for those that are still to be delivered */
+/* except those with a pending delivery */
 int events_prune(struct store *s, uint64_t before_ms, struct err *e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store/host: the start of the host that what the state file says of running sandboxes is of. */
+/* store/host: the boot of the host that the states of running sandboxes in the state file refer to. */
 #pragma once
 
 #include "base/boot_id.h"

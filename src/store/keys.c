@@ -22,7 +22,7 @@ static void put_time(sqlite3_stmt *st, int at, uint64_t ms)
 		stmt_u64(st, at, ms);
 }
 
-/* Of a statement that changes one row by id; -ENOENT if there is none. */
+/* For statements that change one row by id; -ENOENT if there is none. */
 static int one(int n, const char *id, struct err *e)
 {
 	return n < 0 ? n : n == 0 ? err_set(e, ENOENT, "no key '%s' in the state file", id) : 0;
@@ -133,7 +133,7 @@ int keys_each(struct store *s, int (*fn)(void *user, const struct key_row *k), v
 		};
 
 		if (sqlite3_column_bytes(st, 1) != KEY_HASH_SIZE)
-			continue; /* not written by us: no key can match it */
+			continue; /* not written by atoll: no key can match it */
 		memcpy(k.hash, sqlite3_column_blob(st, 1), KEY_HASH_SIZE);
 		r = fn(user, &k);
 		if (r < 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store/keys: the API keys of teams; of a key only its SHA-256 and a few characters to know it by are kept. */
+/* store/keys: the API keys of teams. Only the SHA-256 of a key and a few characters to recognise it are stored. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,23 +14,23 @@ struct store;
 struct key_row { /* strings are borrowed; from keys_each() they live for the call */
 	const char *id, *team, *name;
 	uint8_t hash[KEY_HASH_SIZE];
-	const char *head, *tail; /* first and last characters behind the prefix */
-	uint32_t length;         /* of the key behind its prefix */
+	const char *head, *tail; /* first and last characters, without the prefix */
+	uint32_t length;         /* of the key without its prefix */
 	bool admin, local;
 	uint64_t created_ms;
 	uint64_t used_ms, expires_ms; /* 0: never */
 };
 
-/* All but keys_used() are on the disk when they return. */
-int keys_add(struct store *s, const struct key_row *k, struct err *e); /* -EEXIST: that key or id is there */
+/* All changes except keys_used() are on disk when they return. */
+int keys_add(struct store *s, const struct key_row *k, struct err *e); /* -EEXIST: that key or id exists */
 int keys_rename(struct store *s, const char *id, const char *name, struct err *e);
 int keys_expire(struct store *s, const char *id, uint64_t at_ms, struct err *e);
 int keys_drop(struct store *s, const char *id, struct err *e);
 
-/* Makes k the one local key; an earlier one, or another of the same hash, goes. */
+/* Makes k the local key; replaces an earlier one and any key with the same hash. */
 int keys_put_local(struct store *s, const struct key_row *k, struct err *e);
 
 int keys_used(struct store *s, const char *id, uint64_t at_ms, struct err *e);
 
-/* Calls fn for each key, oldest first; a negative value from it ends the walk and is returned. */
+/* Calls fn for each key, oldest first; a negative return value ends the walk and is returned. */
 int keys_each(struct store *s, int (*fn)(void *user, const struct key_row *k), void *user, struct err *e);

@@ -6,9 +6,10 @@
 #include "base/str.h"
 #include "store/db_stmt.h"
 
-#define NAME_SIZE 64 /* of a sandbox */
+#define NAME_SIZE 64 /* of a sandbox id */
 
-/* In the place of a team, whose ids have another form: nobody's any more. Also after a crash somebody will go on. */
+/* Stored in place of the team of a dropped notebook; team ids have another form. Deletion goes on after a crash,
+ * too. */
 #define DROPPED ""
 #define PURGED "!"
 
@@ -91,14 +92,14 @@ int notebooks_commit(struct store *s, struct err *e)
 {
 	int r = run_plain(s, commit_sql, e);
 
-	/* of a large cell, megabytes: the next one is another sandbox's, which has no use for them */
+	/* a large cell leaves megabytes in the cache that the next one, of another sandbox, does not need */
 	store_trim(s);
 	return r;
 }
 
 void notebooks_rollback(struct store *s)
 {
-	struct err ignored; /* SQLite may have done it itself */
+	struct err ignored; /* SQLite may have rolled back by itself */
 
 	(void)run_plain(s, rollback_sql, &ignored);
 }
@@ -323,7 +324,7 @@ static int find_dropped(struct store *s, char ret[NAME_SIZE], bool *ret_overwrit
 	return r;
 }
 
-/* A cell at a time, which has 12 MB at most. 1: all of it is gone. */
+/* Deletes one cell at a time, each of at most 12 MB. 1: all are deleted. */
 static int forget_one(struct store *s, const char *sandbox, uint64_t until_ms, struct err *e)
 {
 	int n;
@@ -358,6 +359,6 @@ int notebooks_forget_some(struct store *s, uint64_t max_ms, struct err *e)
 	if (overwritten)
 		(void)run_plain(s, leave_sql, &ignored);
 	if (overwritten && over && r >= 0)
-		(void)run_plain(s, empty_log_sql, &ignored); /* what was there is in there, too */
+		(void)run_plain(s, empty_log_sql, &ignored); /* the WAL file contains the old data, too */
 	return r < 0 ? r : !over;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store/purge: forgetting all that is known of a team.
+/* store/purge: deletes all data of a team in small steps.
  *
- * Nobody else is served while a statement runs, and there may be millions of rows, of this team or of others. So each
- * statement looks at a few of them. Where rows can be found by their team, it takes the next of those. Elsewhere it
- * goes through the whole table by the key that it is sorted by, some keys at a time, whoever's they are. */
+ * No client is served while a statement runs, and there may be millions of rows, of this team or of others. So
+ * each statement handles a few of them. Where an index finds the rows of a team, it deletes the next of those.
+ * Elsewhere it walks the whole table in the order of its key, some keys at a time, whichever team they belong
+ * to. */
 #include "store/purge.h"
 
 #include "base/clock.h"
@@ -44,7 +45,7 @@ static const char empty_log_sql[] = "PRAGMA wal_checkpoint(TRUNCATE)";
 static const struct {
 	const char *drop, *next;
 } steps[] = {
-	/* next: where it has to look at all of them */
+	/* next: for tables that have to be walked */
 	[PURGE_SECRETS] = { .drop = secrets_sql },
 	[PURGE_SANDBOXES] = { .drop = sandboxes_sql, .next = sandboxes_next_sql },
 	[PURGE_LOGS] = { .drop = logs_sql, .next = logs_next_sql },
@@ -55,7 +56,7 @@ static const struct {
 	[PURGE_EVENTS] = { .drop = events_sql },
 };
 
-/* A statement that may give rows, which do not matter. */
+/* Runs a statement and ignores its rows. */
 static int run_plain(struct store *s, const char *sql, struct err *e)
 {
 	sqlite3_stmt *st;
@@ -66,7 +67,7 @@ static int run_plain(struct store *s, const char *sql, struct err *e)
 	return r;
 }
 
-/* How far to look now; 0: there is nothing further. */
+/* The key up to which the next statement looks; 0: the end of the table. */
 static int find_next(struct store *s, const struct purge *p, char ret[PURGE_KEY_SIZE], struct err *e)
 {
 	sqlite3_stmt *st;
@@ -87,7 +88,7 @@ static int find_next(struct store *s, const struct purge *p, char ret[PURGE_KEY_
 	return r;
 }
 
-/* 0: the next table. */
+/* 0: this table is done. */
 static int take_some(struct store *s, const char *team, struct purge *p, struct err *e)
 {
 	char until[PURGE_KEY_SIZE];

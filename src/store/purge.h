@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store/purge: forgetting all that is known of a team, but for itself and its keys. */
+/* store/purge: deletes all data of a team, except for the team itself and its keys. */
 #pragma once
 
 #include <stdint.h>
@@ -22,13 +22,13 @@ enum purge_step {
 	PURGE_STEPS,
 };
 
-struct purge {                     /* begins as all zeros */
-	int64_t rows[PURGE_STEPS]; /* gone so far */
-	unsigned step;             /* where it is */
+struct purge {                     /* starts zeroed */
+	int64_t rows[PURGE_STEPS]; /* deleted so far */
+	unsigned step;             /* the current step */
 	char after[PURGE_KEY_SIZE];
 };
 
-/* Its secrets, the history and logs of its ended sandboxes, its counts, for about that long; 1: there is more. What was
- * written is overwritten, in the file and in its log. What is gone stays gone if a later call fails. `e` must be
- * clear. */
+/* Deletes the secrets of a team, the history and logs of its ended sandboxes, its usage, webhooks and events,
+ * for about max_ms; 1: there is more. Deleted data is overwritten, in the file and in the WAL. What is deleted
+ * stays deleted if a later call fails. `e` must be clear. */
 int purge_team_some(struct store *s, const char *team, uint64_t max_ms, struct purge *p, struct err *e);

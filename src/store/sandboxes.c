@@ -75,7 +75,8 @@ int sandboxes_add(struct store *s, const struct sandbox_row *r, struct err *e)
 	return n < 0 ? n : 0;
 }
 
-/* Then a power failure does not end it: what was changed last has to hold, and that it was ended most of all. */
+/* A sandbox with a saved disk survives a power failure, so its changes must be durable, above all that it has
+ * ended. */
 static int is_kept(struct store *s, const char *id, struct err *e)
 {
 	sqlite3_stmt *st;
@@ -90,7 +91,7 @@ static int is_kept(struct store *s, const char *id, struct err *e)
 	return r;
 }
 
-/* A change to one that has not ended. */
+/* Runs a change of a sandbox that has not ended. */
 static int run_on(struct store *s, sqlite3_stmt *st, bool durably, const char *id, struct err *e)
 {
 	int n = durably ? stmt_run_durably(s, st, e) : stmt_run(s, st, e);
@@ -112,7 +113,7 @@ int sandboxes_set(struct store *s, const struct sandbox_row *r, struct err *e)
 	stmt_u64(st, 6, r->kept);
 	stmt_u64(st, 7, r->sent_bytes);
 	stmt_text(st, 8, r->id);
-	/* One that is to outlive the host is on the disk before anybody relies on it. */
+	/* A paused sandbox that survives a reboot is on disk before the client relies on it. */
 	return run_on(s, st, r->state == ROW_PAUSED && r->kept_name, r->id, e);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store/secrets: the secrets of teams. Values are sealed by whoever calls this: nothing here could read them. */
+/* store/secrets: the secrets of teams. The caller encrypts the values; nothing here can read them. */
 #pragma once
 
 #include <stddef.h>
@@ -9,9 +9,9 @@
 
 struct store;
 
-struct secret_row { /* strings and bytes are borrowed; from secrets_find() and _each() they live for the call */
+struct secret_row { /* strings and bytes are borrowed; from secrets_find() and _each() for the call only */
 	const char *id, *team, *name;
-	uint64_t version; /* 1, and one more with each new value */
+	uint64_t version; /* 1, incremented with each new value */
 	const void *sealed;
 	size_t n_sealed;
 	const char *metadata; /* a JSON object */
@@ -20,18 +20,18 @@ struct secret_row { /* strings and bytes are borrowed; from secrets_find() and _
 
 typedef int secret_fn(void *user, const struct secret_row *r);
 
-/* Changes are on the disk when they return. */
-/* -EEXIST: the team has one of that name */
+/* Changes are on disk when they return. */
+/* -EEXIST: the team has a secret of that name */
 int secrets_add(struct store *s, const struct secret_row *r, struct err *e);
 int secrets_set(struct store *s, const struct secret_row *r,
     struct err *e); /* version, value, metadata, updated_ms; -ENOENT */
 int secrets_drop(struct store *s, const char *team, const char *id, struct err *e); /* -ENOENT */
 
-/* By id or by name. -ENOENT, or what fn returns. */
+/* By id or by name. -ENOENT, or the return value of fn. */
 int secrets_find(struct store *s, const char *team, const char *which, secret_fn *fn, void *user, struct err *e);
 
-/* In the order of their names, from the one behind `after` on ("": the first). A negative value of fn ends the walk
- * and is returned. */
+/* Ordered by name, starting after `after` ("": the first). A negative return value of fn ends the walk and is
+ * returned. */
 int secrets_each(struct store *s, const char *team, const char *after, uint64_t limit, secret_fn *fn, void *user,
     struct err *e);
 int64_t secrets_count(struct store *s, const char *team, struct err *e); /* or -errno */

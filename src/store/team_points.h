@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store/team_points: how many sandboxes teams had, minute by minute. A minute without any has no row. */
+/* store/team_points: the number of running sandboxes of a team per minute. A minute without any has no row. */
 #pragma once
 
 #include <stdint.h>
@@ -9,15 +9,15 @@
 struct store;
 
 struct team_point {
-	uint64_t at_s;    /* when its minute begins */
-	uint32_t running; /* the most at once */
+	uint64_t at_s;    /* start of the minute */
+	uint32_t running; /* peak */
 	uint32_t starts;
 };
 
-/* A minute that is there already (from the front before this one) is added to. */
+/* Adds to an existing minute, from the front before this one. */
 int team_points_add(struct store *s, const char *team, const struct team_point *p, struct err *e);
 
-/* Those that begin from from_s to to_s, oldest first. */
+/* Minutes that start between from_s and to_s, oldest first. */
 int team_points_each(struct store *s, const char *team, uint64_t from_s, uint64_t to_s,
     void (*fn)(void *user, const struct team_point *p), void *user, struct err *e);
 int team_points_prune(struct store *s, uint64_t before_s, struct err *e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store/teams: who owns sandboxes and keys, and how much of the server each may use. */
+/* store/teams: the owners of sandboxes and keys, and their limits. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@ struct store;
 #define TEAM_ID_SIZE 40 /* a UUID and a NUL */
 #define TEAM_NAME_SIZE 64
 
-#define LIMIT_DEFAULT (-1) /* a limit that the team leaves to the server */
+#define LIMIT_DEFAULT (-1) /* the server's default */
 
 struct team_row { /* strings are borrowed; from teams_each() they live for the call */
 	const char *id, *name;
@@ -21,11 +21,11 @@ struct team_row { /* strings are borrowed; from teams_each() they live for the c
 	uint64_t created_ms;
 };
 
-/* On the disk when they return. */
+/* Changes are on disk when they return. */
 int teams_add(struct store *s, const struct team_row *t, struct err *e); /* -EEXIST: the name is taken */
-/* all but id, is_default and created_ms */
+/* updates all but id, is_default and created_ms */
 int teams_set(struct store *s, const struct team_row *t, struct err *e);
 int teams_drop(struct store *s, const char *id, struct err *e); /* with its keys */
 
-/* Calls fn for each team, oldest first; a negative value from it ends the walk and is returned. */
+/* Calls fn for each team, oldest first; a negative return value ends the walk and is returned. */
 int teams_each(struct store *s, int (*fn)(void *user, const struct team_row *t), void *user, struct err *e);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store/templates: templates that users have built, and the names of their versions.
+/* store/templates: templates built by users, and the tags of their versions.
  *
- * A template has an id and a name, which is its team's own; a build is one version of it; a tag names a build. */
+ * A template has an id, and a name that is unique in its team. A build is one version of it; a tag names a
+ * build. */
 #pragma once
 
 #include <stdbool.h>
@@ -31,21 +32,21 @@ struct tag_row {
 	uint64_t created_ms;
 };
 
-/* -EEXIST: the team has one of that name */
+/* -EEXIST: the team has a template of that name */
 int templates_add(struct store *s, const struct template_row *r, struct err *e);
 int templates_drop(struct store *s, const char *id, struct err *e); /* with its tags, builds and their logs */
 int templates_set_public(struct store *s, const char *id, bool is_public, uint64_t now_ms, struct err *e);
 int templates_spawned(struct store *s, const char *id, uint64_t now_ms, struct err *e);
 
-/* By id, whosever it is; by name, of that team. -ENOENT. */
+/* By id, of any team; by name, of that team. -ENOENT. */
 int templates_by_id(struct store *s, const char *id, struct template_row *ret, struct err *e);
 int templates_by_name(struct store *s, const char *team, const char *name, struct template_row *ret, struct err *e);
 
-/* Of a team, or of all with team NULL; newest first. fn must not write. */
+/* Of a team, or of all if team is NULL; newest first. fn must not write. */
 int templates_each(struct store *s, const char *team, int (*fn)(void *user, const struct template_row *r), void *user,
     struct err *e);
 
-/* The tag goes from the build that it named to this one. */
+/* Moves the tag to this build. */
 int tags_put(struct store *s, const char *template_id, const struct tag_row *r, struct err *e);
 int tags_drop(struct store *s, const char *template_id, const char *tag, struct err *e); /* number of rows */
 /* -ENOENT */

@@ -14,7 +14,7 @@ static const char schema[] = "CREATE TABLE IF NOT EXISTS uploads (id INTEGER PRI
 			     "CREATE TABLE IF NOT EXISTS pieces (upload INTEGER NOT NULL REFERENCES uploads(id) ON "
 			     "DELETE CASCADE, n INTEGER NOT NULL,"
 			     " data BLOB NOT NULL, PRIMARY KEY(upload, n)) STRICT, WITHOUT ROWID;"
-			     "DELETE FROM uploads WHERE done=0;"; /* who was sending them is gone */
+			     "DELETE FROM uploads WHERE done=0;"; /* their senders are gone */
 
 static const char begin_sql[] = "INSERT INTO uploads(team, hash, bytes, done, used_ms) VALUES(?,?,0,0,?) RETURNING id";
 static const char put_sql[] = "INSERT INTO pieces(upload, n, data) VALUES(?,?,?)";
@@ -27,7 +27,7 @@ static const char drop_sql[] = "DELETE FROM uploads WHERE id=?";
 static const char find_sql[] = "UPDATE uploads SET used_ms=?3 WHERE team=?1 AND hash=?2 AND done=1 RETURNING id, bytes";
 static const char read_sql[] = "SELECT data FROM pieces WHERE upload=? AND n=?";
 static const char sum_sql[] = "SELECT coalesce(sum(bytes + ?), 0) FROM uploads";
-/* Of the team that has most: nobody pushes out what others have just sent. */
+/* Of the team that uses most, so that one team cannot evict the recent uploads of others. */
 static const char oldest_sql[] = "SELECT id FROM uploads JOIN (SELECT team, sum(bytes + " NUMBER(
     UPLOAD_OVERHEAD) ") AS has FROM uploads"
 		     " GROUP BY team) USING (team) WHERE done=1 ORDER BY has DESC, used_ms LIMIT 1";
@@ -51,7 +51,7 @@ int uploads_begin(struct store *s, const char *team, const char *hash, uint64_t 
 	if (r <= 0)
 		return r < 0 ? r : err_set(e, EIO, "the upload got no number");
 	*ret_id = stmt_col_u64(st, 0);
-	r = stmt_next(s, st, e); /* to its end: then it is written */
+	r = stmt_next(s, st, e); /* to the end, which commits the update */
 	return r < 0 ? r : 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* confine: a list of the system calls that an HTTP client makes; all others fail. Of the file system, where the files
- * of the resolver are. Names are resolved by libcurl in threads, so these can be made; nothing is ever executed. */
+/* webhooks/confine: a list of the system calls that an HTTP client makes; all others fail. Of the file system
+ * only the resolver's files stay accessible. libcurl resolves names in threads, so threads are allowed; exec is
+ * not. */
 #include "webhooks/confine.h"
 
 #include <fcntl.h>
@@ -56,7 +57,7 @@ static const int allowed[] = {
 	SCMP_SYS(rseq),
 	SCMP_SYS(sched_getaffinity),
 	SCMP_SYS(sched_yield),
-	/* time, chance, itself */
+	/* time, random numbers, the process itself */
 	SCMP_SYS(clock_gettime),
 	SCMP_SYS(clock_nanosleep),
 	SCMP_SYS(gettimeofday),
@@ -85,9 +86,9 @@ static int add_more(scmp_filter_ctx ctx)
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(families); i++)
 		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
 		    SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)families[i]));
-	if (r == 0) /* libcurl wakes itself up by it */
+	if (r == 0) /* libcurl wakes itself up with it */
 		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
-	/* Threads. glibc asks for clone3 first, whose flags no filter can see. */
+	/* Threads. glibc tries clone3 first, whose flags a filter cannot see. */
 	if (r == 0)
 		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
 		    SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD | NAMESPACES, CLONE_THREAD));
@@ -96,7 +97,8 @@ static int add_more(scmp_filter_ctx ctx)
 
 int webhooks_confine(struct err *e)
 {
-	/* resolv.conf is replaced when it changes, so directories: /etc, and the one that a link there leads to. */
+	/* resolv.conf is replaced when it changes, so directories are allowed: /etc, and the one that a link
+	 * there points to. */
 	char real[PATH_MAX];
 	struct landlock_path paths[] = { { "/etc", LANDLOCK_READ_FILES }, { "/etc", LANDLOCK_READ_FILES } };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* confine: what atoll-webhooks gives up before its first job. */
+/* webhooks/confine: what atoll-webhooks gives up before its first job. */
 #pragma once
 
 #include "base/err.h"

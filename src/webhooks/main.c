@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll-webhooks: delivers webhooks: speaks TLS to hosts that users have named, and reads what they answer. Started by
- * the warden with fd 3, the socket to it, over which it gets the one to the front of the day; from there come jobs
- * (ipc/webhooks.h). It knows no secret but the URLs, keeps nothing, and forgets what is under way when the front ends:
- * the next one asks again. */
+/* atoll-webhooks: delivers webhooks: speaks TLS to hosts named by users, and reads their answers. The warden
+ * starts it with fd 3, the socket to the warden, over which it receives the socket to the current front. Jobs
+ * come from there (ipc/webhooks.h). It knows no secrets except the URLs, stores nothing, and drops its jobs when
+ * the front exits: the next front sends them again. */
 #include <errno.h>
 #include <netdb.h>
 #include <nss.h>
@@ -100,7 +100,7 @@ static bool take_option(struct sender_options *o, const char *name, const char *
 {
 	enum log_level level;
 
-	if (strcmp(name, "--run") == 0) /* only for those who look at the process list */
+	if (strcmp(name, "--run") == 0) /* only identifies the instance in a process list */
 		return true;
 	if (strcmp(name, "--log-level") == 0 && log_level_parse(value, &level) == 0) {
 		log_set_level(level);
@@ -119,7 +119,8 @@ static int open_all(struct webhooks *h, const struct sender_options *o, struct e
 {
 	if (fd_cloexec(FD_WARDEN, true) < 0 || fd_nonblock(FD_WARDEN, true) < 0)
 		return err_set(e, EBADF, "the warden's fd is missing");
-	/* These two are part of libc: others would be loaded when they are needed, and cannot be then. */
+	/* These two are built into libc. Others would be loaded on demand, which is not possible after the
+	 * confinement. */
 	if (__nss_configure_lookup("hosts", "files dns") < 0)
 		return err_sys(e, "choose how names are resolved");
 	if (sender_new(o, on_done, h, &h->sender, e) < 0)

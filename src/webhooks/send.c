@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hooks/send: requests by libcurl's multi interface. */
+/* webhooks/send: requests with libcurl's multi interface. */
 #include "webhooks/send.h"
 
 #include <curl/curl.h>
@@ -19,8 +19,8 @@
 #include "base/inet.h"
 
 #define CONNECT_MAX_MS 10000L
-#define HEAD_MAX (64 * 1024) /* bytes of all heads of an answer */
-#define BODY_MAX (64 * 1024) /* that are read */
+#define HEAD_MAX (64 * 1024) /* bytes of all headers of an answer */
+#define BODY_MAX (64 * 1024) /* bytes that are read */
 #define BUNDLE_MAX (4 * 1024 * 1024)
 #define SYSTEM_BUNDLE "/etc/ssl/certs/ca-certificates.crt"
 #define WAIT_MS 1000
@@ -34,7 +34,7 @@ struct job {
 	struct hk_done done;
 	uint64_t began_ms;
 	size_t n_head, n_body;
-	bool answered; /* the head of a final answer is there, whole */
+	bool answered; /* the headers of a final answer are complete */
 	bool refused;
 };
 
@@ -50,7 +50,7 @@ struct sender {
 
 /* --- called by libcurl --- */
 
-/* The last moment before a packet leaves. */
+/* The last check before a packet is sent. */
 static curl_socket_t on_socket(void *user, curlsocktype purpose, struct curl_sockaddr *sa)
 {
 	struct job *j = user;
@@ -88,7 +88,7 @@ static size_t on_header(char *p, size_t size, size_t n, void *user)
 	j->n_head += line.n;
 	if (j->n_head > HEAD_MAX)
 		return 0;
-	if (str_starts(line, "HTTP/")) { /* what came before was of an interim answer */
+	if (str_starts(line, "HTTP/")) { /* earlier headers belong to an interim answer */
 		j->done.retry_after_s = 0;
 		return line.n;
 	}
@@ -160,9 +160,9 @@ static void set_up(struct job *j, const struct hk_job *m)
 	(void)curl_easy_setopt(c, CURLOPT_PROXY, ""); /* a proxy would hide the address from on_socket() */
 	(void)curl_easy_setopt(c, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
 	(void)curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
-	/* else its end waits for the thread that resolves its name, and all others with it */
+	/* otherwise the cleanup waits for the thread that resolves the name, and so do all other jobs */
 	(void)curl_easy_setopt(c, CURLOPT_QUICK_EXIT, 1L);
-	(void)curl_easy_setopt(c, CURLOPT_FORBID_REUSE, 1L); /* each time the address is looked at */
+	(void)curl_easy_setopt(c, CURLOPT_FORBID_REUSE, 1L); /* so that the address is checked each time */
 	(void)curl_easy_setopt(c, CURLOPT_FRESH_CONNECT, 1L);
 	(void)curl_easy_setopt(c, CURLOPT_USERAGENT, "atoll/" ATOLL_VERSION);
 	(void)curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, (long)m->timeout_ms);
@@ -297,7 +297,7 @@ int sender_new(const struct sender_options *o, sender_fn *fn, void *user, struct
 		return err_set(e, ENOMEM, "out of memory");
 	*s = (struct sender) { .o = *o, .fn = fn, .user = user, .bundle = BUF_INIT(BUNDLE_MAX) };
 	LIST_INIT(&s->jobs);
-	(void)add_file(&s->bundle, SYSTEM_BUNDLE, &none); /* without it nobody is trusted */
+	(void)add_file(&s->bundle, SYSTEM_BUNDLE, &none); /* without it no server is trusted */
 	if (*o->ca_file && add_file(&s->bundle, o->ca_file, e) < 0) {
 		sender_free(s);
 		return -e->no;
