@@ -140,7 +140,7 @@ int inherited_core(struct err *e)
 	if ((getrlimit(RLIMIT_CORE, &l) == 0 && l.rlim_max >= 1) || !inherited_core_pattern())
 		return 0;
 	return err_set(e, EPERM,
-	    "the hard limit of core files is 0 and cannot be raised (no CAP_SYS_RESOURCE), and " CORE_PATTERN
+	    "the hard limit for core files is 0 and cannot be raised (no CAP_SYS_RESOURCE), and " CORE_PATTERN
 	    " names a program or socket of the host, which would get every crash in a sandbox: start with a hard limit "
 	    "of 1 or more");
 }

@@ -42,9 +42,10 @@ struct front {
 	struct proxies proxy;
 	struct api api;
 
-	struct boot *boot;   /* NULL once the front serves */
-	struct timer *tick;  /* once a second: usage samples, idle connections */
-	struct timer *grace; /* while stopping */
+	struct boot *boot;        /* NULL once the front serves */
+	struct timer *tick;       /* once a second: usage samples, idle connections */
+	uint64_t writes_until_ms; /* while stopping: then the front exits, whatever memory is not written */
+	struct timer *grace;      /* while stopping */
 	struct sigwatch *on_term, *on_int;
 	size_t most_conns; /* maximum since memory was last returned to the kernel */
 	enum log_level log_level;

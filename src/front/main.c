@@ -70,7 +70,8 @@
 #define REFUSALS_EVERY_MS 600000
 #define REFUSALS_MAX 120 /* log entries per sandbox in that time */
 #define WRITES_EVERY_MS 50
-#define CROWD 256 /* number of connections or requests above which memory is returned */
+#define WRITES_MS 60000 /* the warden kills a front that is still there 15 seconds later */
+#define CROWD 256       /* number of connections or requests above which memory is returned */
 
 static const char *reason_text(uint32_t reason)
 {
@@ -119,7 +120,9 @@ static void on_grace_over(void *user)
 {
 	struct front *f = user;
 
-	if (f->sandbox.writes_first && (f->boot || !sandbox_write_memory(f)))
+	bool late = clock_mono_ms() >= f->writes_until_ms;
+
+	if (f->sandbox.writes_first && !late && (f->boot || !sandbox_write_memory(f)))
 		timer_arm(f->grace, WRITES_EVERY_MS);
 	else
 		loop_stop(f->link.loop);
@@ -130,6 +133,7 @@ static void on_shutdown(void *user, const struct msg_shutdown *m)
 	struct front *f = user;
 
 	f->sandbox.writes_first = m->kills;
+	f->writes_until_ms = clock_mono_ms() + WRITES_MS;
 	front_stop(f);
 }
 

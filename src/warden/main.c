@@ -39,7 +39,7 @@
 #define DAEMON_NICE (-10)
 /* for the front: it finishes its answers within three seconds, then writes its state */
 #define STOP_GRACE_MS 15000
-/* if paused sandboxes are to be killed, the front first writes their memory to disk; systemd waits for 90 s */
+/* if paused sandboxes are to be killed, the front first writes their memory to disk, for a minute at most */
 #define STOP_WRITES_MS 75000
 #define UNKNOWN_FREE_MB 8192
 #define SLOTS_SPARE 16 /* for sandboxes that are ending */

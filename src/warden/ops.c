@@ -143,6 +143,11 @@ void op_thaw(struct warden *w, const void *msg)
 
 	if (!sb)
 		return;
+	/* Frozen units are spared until the front exits, and killed then: one that runs again would be lost. */
+	if (w->stopping && !w->cfg.keep_on_stop) {
+		front_error(w, w->life, m->head.seq, ESHUTDOWN, "the server is stopping");
+		return;
+	}
 	log_info("thaw", "id=%s request=%s", m->id, m->request);
 	unit_thaw(sb, m->head.seq);
 }

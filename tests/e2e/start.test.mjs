@@ -188,7 +188,7 @@ test('E0: where the limit of core files stays 0 and a program of the host gets c
 		assert.match(start.remedy, /rlimit_core/)
 		const run = there('serve', '--state', path.join(dir, 'state'), '--run', path.join(dir, 'run'), '--listen', '127.0.0.1:0')
 		assert.equal(run.status, 1, run.stdout)
-		assert.match(run.stderr, /start: the hard limit of core files is 0/)
+		assert.match(run.stderr, /start: the hard limit for core files is 0/)
 	} finally {
 		fs.rmSync(dir, { recursive: true, force: true })
 	}

@@ -81,7 +81,7 @@ void charge_exited(struct front *f, const struct msg_exited *m)
 	struct departed *d;
 	struct err e;
 
-	if (sb && sandbox_live(sb)) {
+	if (sb && (sandbox_live(sb) || sb->paid.known)) { /* known: the last count of its life is still to come */
 		charge_used(sb, m->cpu_ns, m->sent_bytes);
 		audit_used(f, sb->team, sb->key, m);
 		meter_sent(sb, m->sent_bytes);

@@ -28,6 +28,9 @@ void sandbox_settle(struct sandbox *sb, uint64_t wait_ms, uint32_t start_wait_s,
 
 uint32_t sandbox_start_wait_s(const struct front *f); /* time limit for the start command of a template; never 0 */
 
+/* pause.c: kills the box of a sandbox that stays in its saved state */
+void sandbox_reclaim(struct sandbox *sb);
+
 /* pause.c: called when the box has exited while the sandbox was PAUSING, PAUSED or RESUMING. was: the state of the
  * box before. Returns true if the sandbox stays, because its saved state exists. */
 bool sandbox_outlives(struct sandbox *sb, enum box_state was);

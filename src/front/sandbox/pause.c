@@ -136,7 +136,7 @@ static void on_reclaimed(void *user, const struct box_result *re)
 	sandbox_unref(sb);
 }
 
-static void reclaim(struct sandbox *sb)
+void sandbox_reclaim(struct sandbox *sb)
 {
 	box_kill(&sb->box, sb->request, on_reclaimed, sandbox_ref(sb));
 }
@@ -159,7 +159,7 @@ static void disk_done(struct pause *p)
 	if (p->memory)
 		paused(sb);
 	else
-		reclaim(sb);
+		sandbox_reclaim(sb);
 	pause_free(p);
 }
 
@@ -227,12 +227,14 @@ static void on_checkpointed(void *user, const struct box_result *re)
 	struct sandbox *sb = user;
 
 	sb->front->sandbox.checkpoints--;
+	/* Also if a resume overtook it, which may fail: then its memory is to be written all the same. */
+	if (re->no && sb->saved.next_try_ms == UINT64_MAX)
+		sb->saved.next_try_ms = clock_wall_ms() + (TRY_AGAIN_MS << (2 * sb->saved.tries));
 	if (re->no && sb->state == SANDBOX_PAUSED && box_present(&sb->box)) {
 		log_warn("the memory of a paused sandbox is not saved to disk", "id=%s err=%s", sb->id, re->text);
 		sandbox_note(sb, LOG_LVL_WARN, JOURNAL_LIFECYCLE,
 		    "memory stays frozen, it could not be written to disk", "request=");
 		(void)str_copy(sb->saved.why_not, sizeof sb->saved.why_not, str_of(re->text));
-		sb->saved.next_try_ms = clock_wall_ms() + (TRY_AGAIN_MS << (2 * sb->saved.tries));
 	} else if (!re->no && sb->state == SANDBOX_PAUSED) {
 		sb->saved.what |= SAVED_MEMORY;
 		sb->saved.bytes = re->image->bytes;
@@ -343,7 +345,7 @@ void sandbox_reclaim_memory(struct front *f)
 	sandbox_by(best, "");
 	sandbox_note(best, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "paused sandbox left the memory, it is on disk",
 	    "bytes=%llu", (unsigned long long)sandbox_memory(best));
-	reclaim(best);
+	sandbox_reclaim(best);
 }
 
 /* --- resume ------------------------------------------------------------------------------------------------- */
@@ -389,7 +391,7 @@ static void on_settled(void *user, const struct box_result *re)
 	if (sb->state != SANDBOX_RESUMING || re->exited) {
 		fd_close(re->fd);
 	} else if (re->no) {
-		reclaim(sb);
+		sandbox_reclaim(sb);
 		resume_failed(sb, re->no, re->text);
 	} else {
 		resumed(sb);
@@ -469,7 +471,7 @@ static void begin_again(struct sandbox *sb)
 	if (!box_present(&sb->box))
 		sandbox_box_start(sb, boots ? START_KEPT : START_RESTORE, sb->saved.name, on_started, sandbox_ref(sb));
 	else if (sb->box.state != BOX_KILLING)
-		reclaim(sb);
+		sandbox_reclaim(sb);
 }
 
 static void refuse(struct sandbox *sb)
@@ -503,6 +505,10 @@ void sandbox_resume(struct sandbox *sb, uint32_t timeout_s, bool memory)
 	sb->resume_timeout_s = timeout_s;
 	sb->resume_by_ms = clock_mono_ms() + GONE_MS;
 	sandbox_set_state(sb, SANDBOX_RESUMING);
+	if (sb->front->sandbox.writes_first) { /* what runs when the front exits is killed: it must stay paused */
+		resume_failed(sb, ESHUTDOWN, "the server is stopping");
+		return;
+	}
 	sb->saved.what |= gives_up ? SAVED_NO_RAM : 0;
 	if (gives_up && row_try(sb, ROW_PAUSED, &e) < 0) {
 		sb->saved.what &= ~SAVED_NO_RAM;

@@ -267,7 +267,7 @@ struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, 
 	if (is_caught)
 		sandbox_run_on(sb);
 	else if (live && (sb->saved.what & SAVED_NO_RAM)) /* the previous front did not get to kill it */
-		box_kill(&sb->box, "", NULL, NULL);
+		sandbox_reclaim(sb);
 	if (!frozen) {
 		census_running(f->account.census, sb->team, 1);
 		sandbox_arm_expiry(sb);
@@ -407,6 +407,9 @@ void sandbox_box_exited(struct sandbox *sb, enum end_reason why, const char *rea
 
 	if (sandbox_is_warm(sb))
 		return; /* the connection breaks as well, and then another sandbox is started */
+	/* The exit of the previous life: the warden answers a start before it reports the end of what it started. */
+	if (sb->state == SANDBOX_RESUMING && was == BOX_STARTING)
+		return;
 	sandbox_ref(sb);
 	sb->ruling = NULL;
 	box_exited(&sb->box); /* the step in flight cleans up */

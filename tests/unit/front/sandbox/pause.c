@@ -408,6 +408,59 @@ static void a_resume_during_an_eviction_waits_for_its_end(void **state)
 	assert_int_equal(t->fk.last_start.start.flags, START_RESTORE);
 }
 
+/* The exit of the previous life arrives while the warden still has to answer the start of the next one. */
+static void the_exit_of_the_previous_life_does_not_end_the_next_one(void **state)
+{
+	struct fake_front *t = *state;
+	struct sandbox *sb = evicted(t);
+
+	t->fk.refuse[OP_START] = FAKE_SILENT;
+	sandbox_resume(sb, 60, true);
+	while (!strstr(t->fk.seen, "start"))
+		fake_settle(&t->fk);
+	fake_exit(&t->fk, sb->id, EXIT_KILLED);
+	fake_settle(&t->fk);
+	assert_int_equal(sb->state, SANDBOX_RESUMING);
+	assert_int_equal(sb->box.state, BOX_STARTING);
+	t->fk.refuse[OP_START] = 0;
+	fake_answer(&t->fk, OP_START, 0);
+	fake_until_settled(t);
+	assert_running(t);
+}
+
+/* A stop kills what runs when the front exits: a resume then would lose what is saved. */
+static void nothing_is_resumed_while_the_server_stops(void **state)
+{
+	struct fake_front *t = *state;
+	struct sandbox *sb = paused(t);
+
+	t->f.sandbox.writes_first = true;
+	resume(t, true);
+	assert_int_equal(sb->state, SANDBOX_PAUSED);
+	assert_int_equal(sb->fail.no, ESHUTDOWN);
+	assert_int_equal(fake_row(t).state, ROW_PAUSED);
+	assert_seen(&t->fk, "");
+}
+
+/* The checkpoint was called off for a resume that failed: its memory is written later all the same. */
+static void a_checkpoint_that_a_failed_resume_overtook_is_tried_again(void **state)
+{
+	struct fake_front *t = *state;
+	struct sandbox *sb = paused(t);
+
+	t->fk.refuse[OP_CHECKPOINT] = FAKE_SILENT;
+	t->fk.refuse[OP_THAW] = FAKE_SILENT;
+	sandbox_pause_tick(sb);
+	sandbox_resume(sb, 60, true);
+	while (!strstr(t->fk.seen, "thaw"))
+		fake_settle(&t->fk);
+	fake_answer(&t->fk, OP_CHECKPOINT, ECANCELED);
+	fake_answer(&t->fk, OP_THAW, EIO);
+	fake_until_settled(t);
+	assert_int_equal(sb->state, SANDBOX_PAUSED);
+	assert_true(sb->saved.next_try_ms != UINT64_MAX);
+}
+
 static void a_resume_is_told_when_an_eviction_fails(void **state)
 {
 	struct fake_front *t = *state;
@@ -510,6 +563,9 @@ int main(void)
 		FRONT_TEST(is_killed_while_it_is_paused),
 		FRONT_TEST(a_resume_overtakes_a_checkpoint),
 		FRONT_TEST(a_resume_during_an_eviction_waits_for_its_end),
+		FRONT_TEST(the_exit_of_the_previous_life_does_not_end_the_next_one),
+		FRONT_TEST(nothing_is_resumed_while_the_server_stops),
+		FRONT_TEST(a_checkpoint_that_a_failed_resume_overtook_is_tried_again),
 		FRONT_TEST(a_resume_is_told_when_an_eviction_fails),
 		FRONT_TEST(a_pause_that_was_cut_short_is_undone),
 		FRONT_TEST(a_kill_that_was_cut_short_is_done),
