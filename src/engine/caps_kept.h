@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* caps_kept: what root of a sandbox may do, over the sandbox's own user namespace and nothing else.
+/* caps_kept: the capabilities of a sandbox's root, over the sandbox's own user namespace and nothing else.
  *
  * Absent on purpose:
- *	SYS_ADMIN		mounts, namespaces, and half of all that was ever an escape
- *	NET_ADMIN, NET_RAW	its own address and links, spoofing, filling the host's neighbour table
- *	SYS_PTRACE		reading pid 1, which is not dumpable; one's own processes can be traced without
+ *	SYS_ADMIN		mounts and namespaces; half of all known escapes used it
+ *	NET_ADMIN, NET_RAW	changing its address and links, spoofing, filling the host's neighbour table
+ *	SYS_PTRACE		reading pid 1, which is not dumpable; tracing one's own processes needs no capability
  *	MKNOD			would be refused anyway in a user namespace
- *	SYS_RESOURCE		its own limits
- *	SYS_NICE, IPC_LOCK, SYS_TIME, SYSLOG, BPF and the others	are about the whole machine */
+ *	SYS_RESOURCE		raising its own limits
+ *	SYS_NICE, IPC_LOCK, SYS_TIME, SYSLOG, BPF and the others	affect the whole machine */
 #pragma once
 
 #include <linux/capability.h>

@@ -4,12 +4,12 @@
  * It starts in new namespaces, with the root directory of Z, unmapped ids and all capabilities over the new user
  * namespace. Each stage needs what a later one takes away, hence the order:
  *
- *	identity	close what we inherited; become root of the sandbox once the map is written
- *	network		lo and eth0, when the builder has put eth0 there
- *	root		the mounts the builder made, then fresh proc, sys, pts, shm, mqueue; leave the old root
- *	files		the few files that differ per sandbox; sysctls; then what must not be written becomes read-only
- *	volumes		those that it is to have
- *	confine		once in its cgroups: limits, system call filter, capabilities
+ *	identity	closes inherited fds; becomes root of the sandbox once the id map is written
+ *	network		lo and eth0, once the builder has made eth0
+ *	root		the builder's mounts, then fresh proc, sys, pts, shm, mqueue; leaves the old root
+ *	files		the few files that differ per sandbox; sysctls; read-only and hidden parts of /proc and /sys
+ *	volumes		mounts its volumes
+ *	confine		once in its cgroups: limits, seccomp filter, capabilities
  *	exec		init
  *
  * No program of the template runs at any point here, but the template's paths are not trusted: targets are opened

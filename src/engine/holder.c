@@ -2,9 +2,9 @@
 /* holder: makes and finds the process that keeps a template's namespaces.
  *
  *	caller ──fork──▶ maker: enters the cgroup, takes Z's own uid, clones
- *	└──clone3──▶ holder: pid 1 of Z; waits for its map, makes its root, limits Z, becomes atoll-holder
- *	                 maker writes the holder's uid_map, tells the caller, exits: the holder's parent is init then
- */
+ *	                 └──clone3──▶ holder: pid 1 of Z; waits for its map, makes its root, limits Z, execs
+ *	                 maker writes the holder's uid_map, reports to the caller and exits; the holder's
+ *	                 parent is then init */
 #include "engine/holder.h"
 
 #include <dirent.h>

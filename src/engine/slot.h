@@ -5,12 +5,10 @@
  * values.
  *
  *	host uids of instance N	0x10000000 + N * 0x08000000, 0x08000000 of them: the user namespace Z has them all
- *	uids within Z		0: Z's root, 1 + k: owner of slot k's namespaces, (k + 1) * 65536: first of slot k's
- *				65536
- *				behind slot SLOT_MAX: those of the programs that serve volumes
- *	addresses		10.(200 + N).0.1 the gateway, .2 what the server's own host names mean in a sandbox
- *				(no interface has it),
- *				10.(200 + N).0.0 + 256 + k a sandbox */
+ *	uids within Z		0: Z's root; 1 + k: owner of slot k's namespaces; (k + 1) * 65536: first of slot k's
+ *				65536; after slot SLOT_MAX: those of the programs that serve volumes
+ *	addresses		10.(200 + N).0.1: the gateway; .2: the server's own host names inside a sandbox
+ *				(no interface has it); 10.(200 + N).0.0 + 256 + k: a sandbox */
 #pragma once
 
 #include <stdint.h>

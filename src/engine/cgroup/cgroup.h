@@ -99,7 +99,7 @@ int cgroup_after_kill(struct cgroup_tree *t, const char *id); /* makes a SIGKILL
 int cgroup_usage(struct cgroup_tree *t, const char *id, struct cgroup_usage *ret, struct err *e);
 int cgroup_detail(struct cgroup_tree *t, const char *id, struct cgroup_detail *ret); /* -errno */
 size_t cgroup_dirs(struct cgroup_tree *t, int *ret[CGROUP_DIRS_MAX]); /* pointers to the tree's directory fds */
-/* Memory of all sandboxes together, without page cache; -errno. */
+/* Memory of all sandboxes together, without file cache; -errno. */
 int cgroup_all_memory(struct cgroup_tree *t, uint64_t *ret_bytes);
 /* How many processes all sandboxes of the host may have, so that the host itself can still fork. */
 uint32_t cgroup_host_pids(void);

@@ -7,7 +7,7 @@
  * trace: for a process being restored, its own sandbox and nothing else. What CRIU works on is mounted below its
  * /tmp:
  *
- *	/tmp/image	the directory of the image, always; restore: read-only
+ *	/tmp/image	the checkpoint's directory, always; restore: read-only
  *	/tmp/freezer	dump: the cgroup by which the sandbox is frozen
  *	/tmp/root	restore: the sandbox's root
  *	/tmp/dev	restore: the /dev that the host makes

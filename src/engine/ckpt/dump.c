@@ -34,11 +34,10 @@
 #define SMALL_BYTES (64ull << 20) /* for everything that is not memory */
 
 /* The options of every dump:
- *	cgroups		are made anew by us
- *	network		its set-up too; connections are kept where the other end is in the sandbox as well, and the
- *			rest is reset
- *	ghosts		files that are open but have no name any more go into the image, up to this size each
- *	externals	the mounts that the host makes: given again by name when it is restored */
+ *	cgroups		we create them again ourselves
+ *	network		we set it up again too; connections within the sandbox are saved, all others are reset
+ *	ghosts		files that are open but deleted are stored in the checkpoint, up to this size each
+ *	externals	the mounts that the host makes; a restore passes them by name */
 static const char *const arguments[] = {
 	"dump",
 	"--images-dir",

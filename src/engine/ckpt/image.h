@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* image: what a checkpoint holds besides CRIU's own files.
  *
- *	NAME+m/record	struct image_record: what the sandbox was
- *	NAME+m/init	the program that is its pid 1, which may be another one by the time it is restored
- *	NAME+m/dev/	what it has put into its /dev beside our nodes
- *	NAME+m/base, base.name	a clone of the memory that it shares with a warm interpreter, if it does, and whose
- *				that is
- *	NAME+m/base.use	which pages of that it had in use
+ *	NAME+m/record		struct image_record: the specification of the sandbox
+ *	NAME+m/init		its init program; the server may have another version by the time of the restore
+ *	NAME+m/dev/		files that it has created in its /dev
+ *	NAME+m/base, base.name	if it shares memory with a zygote: a reflink of the base file, and its name
+ *	NAME+m/base.use		which pages of that file it had in use
  *
  * The record is written last: a checkpoint without one is incomplete. */
 #pragma once

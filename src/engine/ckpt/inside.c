@@ -287,8 +287,7 @@ static int visit(struct inside *in, struct err *e)
 	if (pid_ns.st_ino != in->pid_ns)
 		return 0;
 	if (fstatat(proc, "ns/mnt", &mnt_ns, 0) < 0)
-		return errno == ENOENT ? 0
-				       : err_sys(e, "look at the mounts of process %d", in->pid); /* it has exited */
+		return errno == ENOENT ? 0 : err_sys(e, "look at the mounts of process %d", in->pid); /* it exited */
 	if (mnt_ns.st_ino != in->mnt_ns)
 		return foreign("ns/mnt", e);
 	return check_process(in, e);

@@ -24,7 +24,7 @@
 #define RESERVE_SMALL_PART 4       /* ... but at most this fraction of a small storage */
 #define SLACK_PART 32              /* fraction of the reserve: smaller changes are not worth a call */
 #define NERVOUS_MS 100             /* check interval while less than three quarters are free */
-/* This many more subvolumes lengthen the interval by once its value, since each check costs as much more. */
+/* Every EACH_MORE subvolumes add NERVOUS_MS to the interval, because a check reads all of them. */
 #define EACH_MORE 200
 
 uint64_t room_reserve(const struct room_storage *p)
@@ -34,7 +34,8 @@ uint64_t room_reserve(const struct room_storage *p)
 	return p->bytes / RESERVE_PART > small ? p->bytes / RESERVE_PART : small;
 }
 
-/* A user is large with at least half of what the largest has; the bar falls as free space falls below the reserve. */
+/* A sandbox or volume is large if it uses at least half of what the largest one uses. The bar falls with the free
+ * space once that is below the reserve. */
 static bool is_large(const struct room_storage *p, const struct room_use *u, uint64_t most)
 {
 	uint64_t reserve = room_reserve(p), bar = most / 2;

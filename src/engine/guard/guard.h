@@ -15,8 +15,8 @@
 
 #define GUARD_MAX_BYTES (16ull << 20) /* well-behaved programs use a few kilobytes */
 
-/* A sandbox is killed for its filters only if all its tasks together have more than this beyond those that atoll
- * installs. */
+/* A sandbox is killed for its filters only if all its tasks together have at least this many beyond those that
+ * every task has. */
 #define GUARD_FILTERS_MIN 512
 
 /* A sandbox that holds this many file locks is killed: they take 3 MiB. Well-behaved programs hold a few dozen. */

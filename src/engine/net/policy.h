@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* net_policy: the firewall's part of one sandbox's policy: two chains of its own, referenced by maps of the table.
  *
- *	rulesK		what it sends to be forwarded: nets that are allowed (return), then those refused, then the rest
- *	divertK		new connections that go to the host's proxy instead
+ *	rulesK		for forwarded packets: returns for allowed nets, then refuses the other nets, then the rest
+ *	divertK		new connections that are diverted to the host's proxy
  *
  * Sandboxes without a policy have neither. A change is one transaction. */
 #pragma once

@@ -41,7 +41,7 @@
 _Static_assert(VIEW_FILES < STEP, "each file has a number");
 
 struct shot {                  /* the text of a file when its reader began */
-	uint64_t handle, node; /* both, because each process numbers handles from 0 again */
+	uint64_t handle, node; /* both, because each process numbers handles anew */
 	struct buf text;
 };
 

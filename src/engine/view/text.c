@@ -94,7 +94,7 @@ static bool has_cpu(const struct cpus *c, uint64_t number)
 	return false;
 }
 
-/* "processor\t: 3"; false: it is about something else */
+/* Parses "processor\t: 3"; false for any other line. */
 static bool cpu_number(struct str line, uint64_t *ret)
 {
 	struct str name = str_cut(&line, ':');
@@ -104,7 +104,7 @@ static bool cpu_number(struct str line, uint64_t *ret)
 	return str_to_u64((struct str) { line.p + 1, line.n - 1 }, UINT32_MAX, ret) == 0;
 }
 
-/* The blocks of its processors, and what belongs to none. */
+/* Copies the blocks of the sandbox's processors, and lines outside any block. */
 static void cpuinfo(const struct view_facts *f, struct buf *out)
 {
 	struct str text = str_of(f->cpuinfo);
@@ -139,8 +139,8 @@ static void cpu_line(const struct view_facts *f, const char *name, size_t part, 
 	    (unsigned long long)(idle_ns(f) / part / NS_TICK));
 }
 
-/* The kernel counts for the whole of a sandbox, so each of its processors has an equal part. The time of boot stays the
- * host's: programs add it to the start times of processes, which are the host's, too. */
+/* The kernel counts CPU time for a sandbox as a whole, so each of its processors gets an equal part. The boot time
+ * stays the host's: programs add it to the start times of processes, which are relative to the host's boot too. */
 static void stat(const struct view_facts *f, struct buf *out)
 {
 	char name[16];

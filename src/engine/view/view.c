@@ -168,8 +168,7 @@ static _Noreturn void become(const struct view *v, int device)
 	view_serve(v, device);
 }
 
-/* --- lifetime
- * ----------------------------------------------------------------------------------------------------- */
+/* --- lifetime ------------------------------------------------------------------------------------------------- */
 
 /* Each process has its own clone of the device: closing its last fd aborts the requests that it had begun. */
 static int start(struct view *v, struct err *e)
@@ -224,8 +223,7 @@ void view_renew(struct view *v)
 	view_tick(v);
 }
 
-/* --- the file system
- * ---------------------------------------------------------------------------------------------- */
+/* --- the file system ------------------------------------------------------------------------------------------ */
 
 static int take_over(struct view *v, struct err *e)
 {
@@ -370,8 +368,7 @@ void view_close(struct view *v, bool all)
 	*v = VIEW_NONE;
 }
 
-/* --- sandboxes
- * ---------------------------------------------------------------------------------------------------- */
+/* --- sandboxes ------------------------------------------------------------------------------------------------ */
 
 uint64_t view_born(uint64_t started_wall_ms)
 {

@@ -3,10 +3,10 @@
  * the lists of processors show its own limits and usage at the time of the read.
  *
  *	atoll-view	one process for all sandboxes of an instance: a FUSE file system of a few read-only files. It
- *			has a directory for each slot, so it never asks who reads. It runs as an ordinary user with a
- *			list of system calls, in a root that holds the sandboxes' cgroups and nothing else.
- *	table		memory that it shares with us: a row for each slot. Whoever makes a sandbox, or changes its
- *			limits, writes its row.
+ *			has a directory per slot, so it need not know which process reads. It runs as an unprivileged
+ *			user with a seccomp filter, in a root that holds only the sandboxes' cgroups.
+ *	table		memory that it shares with the warden: a row per slot, written by the process that makes a
+ *			sandbox or changes its limits.
  *	mounts		the directory of the slot is mounted on /dev/.atoll/view of the sandbox, and its files on
  *			those of /proc and /sys.
  *

@@ -5,8 +5,8 @@
  * takes vfork() and the like from the process it is in.
  *
  *	zygote ──vfork──▶ M: shares the zygote's memory, joins the sandbox's user and pid namespaces
- *	└──vfork──▶ A: shares it too, and is in that pid namespace, where orphans go to the sandbox's pid 1
- *	                                └──clone──▶ G: the copy, orphaned at once
+ *	                  └──vfork──▶ A: shares it too, in that pid namespace: orphans go to the sandbox's pid 1
+ *	                              └──clone──▶ G: the copy, orphaned at once
  *
  * Only the last one copies page tables, which is what makes a fork of a large process expensive. M and A never
  * return: G does, in an address space of its own, from the zygote's stack frame. */

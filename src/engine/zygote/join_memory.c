@@ -41,7 +41,7 @@ struct part { /* a mapping */
 static struct part parts[PARTS_MAX];
 static size_t n_parts;
 
-/* --- reading the list --- */
+/* --- reading the list ----------------------------------------------------------------------------------------- */
 
 static uintptr_t number(const char **at, unsigned base)
 {
@@ -162,7 +162,7 @@ static int read_parts(void)
 	return ok && got == 0 ? 0 : -EIO;
 }
 
-/* --- changing it --- */
+/* --- changing it ---------------------------------------------------------------------------------------------- */
 
 /* Large and hardly used: a buffer reserved by some library. In huge pages all of it would be resident. */
 static bool is_reserve(const struct part *p)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* zygote_make: makes the warm interpreter of a template.
+/* zygote_make: makes the zygote of a template.
  *
- *	maker: a child of the warden; waits until the zygote ready or has failed
+ *	maker: a child of the warden; waits until the zygote is ready or has failed
  *	  └──▶ M1: in Z; makes the root
- *	        └──▶ zygote: an orphan when M1 has ended; confined, then the template's Python
- */
+ *	        └──▶ zygote: orphaned when M1 exits; confines itself, then runs the template's Python */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -63,7 +62,7 @@ struct making {
 	char base_name[ZYGOTE_NAME_SIZE];
 };
 
-/* --- in the future zygote --- */
+/* --- in the future zygote ------------------------------------------------------------------------------------- */
 
 static int write_join(struct err *e)
 {
@@ -169,7 +168,7 @@ static int m1_run(struct making *mk, struct err *e)
 	return pid == 0 ? zygote_run(mk, e) : 0;
 }
 
-/* --- in the maker --- */
+/* --- in the maker --------------------------------------------------------------------------------------------- */
 
 static int open_template(struct making *mk, struct err *e)
 {

@@ -88,7 +88,7 @@ int zygote_connect(const struct zygote_config *cfg, const char *key, int *ret_fd
 	return 0;
 }
 
-/* --- joining, for the builder --- */
+/* --- joining, for the builder --------------------------------------------------------------------------------- */
 
 int zygote_ask(int conn, int proc_fd, pid_t pid, int pidfd, int seed_fd)
 {
@@ -146,7 +146,7 @@ void zygote_go(int conn)
 	(void)fd_send(conn, "g", 1, NULL, 0); /* if it has died, init notices too */
 }
 
-/* --- maintenance --- */
+/* --- maintenance ---------------------------------------------------------------------------------------------- */
 
 bool zygote_answers(const struct zygote_config *cfg, const char *key)
 {
