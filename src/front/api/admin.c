@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/admin: teams, and what concerns the server as a whole. */
+/* front/api/admin: teams, and settings of the whole server. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -58,7 +58,7 @@ static int check_name(const char *name, struct err *e)
 	return 0;
 }
 
-/* A limit may be null, which means the server's own: absent and null differ here. */
+/* A limit may be null, which means the default of the server; absent means unchanged. */
 static int read_limit(const json_t *body, const char *field, int64_t max, int64_t *ret, struct err *e)
 {
 	const json_t *v = json_object_get(body, field);
@@ -71,7 +71,7 @@ static int read_limit(const json_t *body, const char *field, int64_t max, int64_
 	return field_int(body, field, 0, max, ret, &given, e);
 }
 
-/* What the body changes in *row. The name is borrowed from it. */
+/* Applies the body to *row. The name points into the body. */
 static int read_team(const json_t *body, struct team_row *row, struct err *e)
 {
 	if (json_get_str(body, "name", &row->name, e) < 0 || json_get_bool(body, "blocked", &row->blocked, e) < 0 ||
@@ -205,7 +205,7 @@ static void reply_killed(struct req *r, const struct massacre *m)
 	reply_json(r, 200, j, NULL);
 }
 
-/* Each of its sandboxes holds a reference to the request; the last one answers. */
+/* Each of the sandboxes holds a reference to the request; the last one sends the answer. */
 static void one_killed(struct req *r, struct sandbox *sb)
 {
 	struct massacre *m = r->work;
@@ -228,7 +228,7 @@ void admin_kill(struct req *r)
 
 	struct massacre *m = r->work = must_alloc(sizeof *m);
 
-	m->left = 1; /* our own, so that the answer does not come half-way */
+	m->left = 1; /* one for the caller, so that the answer is not sent before all are asked */
 	for (sb = sandbox_table_next(r->front->sandbox.table, NULL); sb; sb = next) {
 		next = sandbox_table_next(r->front->sandbox.table, sb);
 		if (strcmp(sb->team, t->id) != 0 || sb->state == SANDBOX_STARTING)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/agent_pass: requests for /mcp and /agent, let in by their key and passed on to atoll-agent, which gets the
- * key: it acts for the caller by calling us back, with the caller's rights and no others. Bodies and answers stream
- * both ways; when the client goes, so does the connection, and atoll-agent gives up what it was doing for it. */
+/* front/api/agent_pass: passes requests for /mcp and /agent on to atoll-agent, after checking the key. atoll-agent
+ * gets the key and calls the API back with it, so it has the rights of the caller and no others. Bodies and
+ * answers are streamed. If the client disconnects, the connection is closed, and atoll-agent cancels the request. */
 #include <errno.h>
 
 #include "base/buf.h"
@@ -83,7 +83,7 @@ void api_agent_drain(struct req *r)
 		pump_drain(&p->pump);
 }
 
-/* --- what the pump asks --- */
+/* --- callbacks of the pump --- */
 
 static int put_answer(void *user, const struct http_answer *a, struct buf *out)
 {
@@ -91,7 +91,7 @@ static int put_answer(void *user, const struct http_answer *a, struct buf *out)
 	struct req *r = p->r;
 
 	if (r->status)
-		return -EPROTO; /* it comes too late */
+		return -EPROTO; /* an answer was sent already */
 	buf_z(out, "Access-Control-Allow-Origin: *\r\n" MCP_HEADERS);
 	buf_fmt(out, "X-Request-Id: %s\r\n", r->id);
 	proxy_put_answer(out, a, 0);
@@ -113,8 +113,7 @@ static void on_end(void *user, int fd)
 		agent_link_put(p->r->front->link.agent, fd);
 }
 
-/* What was for us does not go on as it came: whose request it is we say ourselves, in lines that no client can put
- * in. */
+/* These headers of the client are not passed on: the front adds its own, which no client can forge. */
 static bool is_ours(struct str name)
 {
 	static const char *const ours[] = { "host", "content-length", "expect", "authorization", "x-api-key",
@@ -181,8 +180,8 @@ static int begin_call(struct pass *p, bool fresh)
 
 /* --- begin and end --- */
 
-/* A page that some browser has open may name our address as its own (DNS rebinding), and then speak for whoever sits
- * there. */
+/* A page in a browser may have the server's address under its own host name (DNS rebinding), and would then act
+ * with the rights of the user. */
 static bool origin_is_fine(const struct req *r)
 {
 	struct str origin = http_header_get(&r->http->headers, "origin");

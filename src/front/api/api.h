@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/api: the control API: the server, and the requests that it has not answered yet. */
+/* front/api/api: the state of the control API: the server, and the requests without an answer yet. */
 #pragma once
 
 #include <stdint.h>
@@ -28,9 +28,9 @@ struct api {
 	struct builds *build;
 	struct proxies *proxy;
 	struct http_server *server;
-	struct req_list reading;    /* requests whose body is coming in, oldest first */
-	struct req_waits waiting;   /* for the state of a sandbox */
-	struct held_list held;      /* answers that wait */
-	struct taking_list takings; /* files for builds that are coming in */
-	uint32_t agent_calls;       /* passed on to atoll-agent, now */
+	struct req_list reading;    /* requests whose body is being read, oldest first */
+	struct req_waits waiting;   /* requests that wait for the state of a sandbox */
+	struct held_list held;      /* answers that are held back */
+	struct taking_list takings; /* uploads of files for builds in progress */
+	uint32_t agent_calls;       /* requests that atoll-agent handles now */
 };

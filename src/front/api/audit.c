@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/audit: GET /audit and /admin/audit: records of the audit trail, as the lines that they are in its files. */
+/* front/api/audit: GET /audit and /admin/audit: records of the audit trail, as the lines in its files. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,16 +19,16 @@
 
 #define ROWS_MAX 10000
 #define ROWS_DEFAULT 100
-#define TEXT_MAX (900 * 1024) /* with what JSON does to it, one always fits */
+#define TEXT_MAX (900 * 1024) /* one text always fits, even after escaping */
 #define ANSWER_MAX (6 * 1024 * 1024)
-#define LOOK_MAX 100000 /* rows: everybody else waits meanwhile */
+#define LOOK_MAX 100000 /* rows per request: the loop is blocked meanwhile */
 
 struct asked {
 	struct audit_query q;
 	char *words[6]; /* team, key, sandbox, session, kind, request */
 	bool text;
-	uint64_t looked; /* up to there, when there may be more; with q.last down to there */
-	uint64_t shown;  /* the last that is in the answer */
+	uint64_t looked; /* last row examined if there may be more; with q.last, counting down */
+	uint64_t shown;  /* number of the last record in the answer */
 	bool full;
 	struct buf out;
 };
@@ -129,13 +129,13 @@ static int on_row(void *user, uint64_t seq, struct str line, const char *text)
 		a->shown = seq;
 		return 0;
 	}
-	a->out.n = before; /* what fits; who wants the rest asks for what is beyond the last of these */
+	a->out.n = before; /* the rest does not fit; the client asks again from the last record on */
 	a->out.bad = false;
 	a->full = true;
 	return -EFBIG;
 }
 
-/* The last ones come newest first. */
+/* Reverses the lines: the last records are shown newest first. */
 static void turn(struct buf *b)
 {
 	autobuf struct buf out = BUF_INIT(b->max);

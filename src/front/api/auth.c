@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/auth: the headers of a request against the keyring.
+/* front/api/auth: checks the headers of a request against the keyring.
  *
  *	X-Admin-Token: K	an admin key
  *	X-API-Key: K		a key of a team
- *	Authorization: Bearer K	the same, for clients that know only this
+ *	Authorization: Bearer K	the same, for clients that send only this header
  *	X-Team-ID: T		with an admin key: act for that team */
 #include "front/api/auth.h"
 
@@ -43,7 +43,7 @@ struct str auth_presented_key(const struct http_req *rq)
 	return presented_key(&rq->headers, &as_admin);
 }
 
-/* A sandbox that came by a host name of ours is none of this machine's programs, whatever the name. */
+/* A sandbox that reaches the server under one of its host names is no program of this machine. */
 static bool is_peer_here(const struct http_req *rq)
 {
 	struct sockaddr_storage from;
@@ -66,8 +66,8 @@ bool auth_is_from_here(const struct front *f, const struct http_req *rq)
 			return false;
 	}
 
-	/* A page of our own origin sends no Origin when it reads. What a person typed is "none"; programs send
-	 * nothing. */
+	/* A page of the server's own origin sends no Origin with a GET, but Sec-Fetch-Site. That is "none" for an
+	 * address that a person has typed; programs do not send it. */
 	struct str site = http_header_get(&rq->headers, "sec-fetch-site");
 
 	if (site.p && !str_is(site, "none"))

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/builds: a build of a template: started, watched, called off; and the tidying up of what builds leave
- * behind. */
+/* front/api/builds: starting, watching and cancelling builds of templates, and removing unused layers. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +26,7 @@
 
 static const char *const levels[] = { "debug", "info", "warn", "error" };
 
-/* The build of the path, of the caller's team; answers by itself and returns -1. */
+/* Finds the build in the path, of the caller's team. Otherwise sends an answer and returns -1. */
 static int find_build(struct req *r, struct template_row *t, struct build_row *b)
 {
 	struct err e = ERR_INIT;
@@ -47,7 +46,7 @@ static int find_build(struct req *r, struct template_row *t, struct build_row *b
 	return no < 0 ? -1 : 0;
 }
 
-/* What cannot even begin has failed, for whoever looks at it later. */
+/* Records a build that could not begin as failed, for later queries. */
 static void note_refusal(struct req *r, struct build_row *b, const struct err *e)
 {
 	struct build_log l = { .at_ms = clock_wall_ms(), .level = "error", .step = "base", .message = e->text };
@@ -92,7 +91,8 @@ void api_build_start_v1(struct req *r)
 	api_build_request_v1(r);
 }
 
-/* --- watching ----------------------------------------------------------------------------------------------------- */
+/* --- status and log
+ * ------------------------------------------------------------------------------------------------ */
 
 struct log_ask {
 	uint64_t offset, limit;
@@ -227,7 +227,8 @@ void api_build_logs(struct req *r)
 	reply_json(r, 200, json_pack("{s:o}", "logs", p.list), NULL);
 }
 
-/* --- ending ------------------------------------------------------------------------------------------------------- */
+/* --- cancelling
+ * ---------------------------------------------------------------------------------------------------- */
 
 void api_build_cancel(struct req *r)
 {

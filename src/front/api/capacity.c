@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/capacity: what the machine carries, has carried, and could carry. For the operator. */
+/* front/api/capacity: what the machine runs, has run and could run. For the operator. */
 #include <errno.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@
 
 #define HOUR_MS 3600000ull
 #define DAYS_DEFAULT 7
-#define EACH_MEM_LEAST (16ull << 20) /* of a sandbox in use, whatever those that are there use now */
+#define EACH_MEM_LEAST (16ull << 20) /* minimum to assume per sandbox, even if the current ones use less */
 #define EACH_PIDS_LEAST 8
 #define EACH_DISK_LEAST (1ull << 20)
 
@@ -171,7 +171,7 @@ static void on_room(void *user, const struct warden_reply *re)
 	req_unref(r);
 }
 
-/* Answers 400 by itself. */
+/* On failure sends 400. */
 static int read_query(struct req *r, struct asked *a)
 {
 	autofree char *days = NULL, *by = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/dispatch: API or sandbox? */
+/* front/api/dispatch: sends each request to the API or to a sandbox. */
 #include "front/api/dispatch.h"
 
 #include "front/api/request.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/dispatch: the first look at each request. */
+/* front/api/dispatch: sends each request to the API or to the proxy. */
 #pragma once
 
 struct http_server_ops;

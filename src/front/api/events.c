@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/events: the events of sandboxes, as E2B lists them. */
+/* front/api/events: lists the events of sandboxes, in the format of E2B. */
 #include <errno.h>
 #include <string.h>
 
@@ -46,7 +46,7 @@ static int read_order(struct req *r, bool *ret)
 	return -EINVAL;
 }
 
-/* types=a&types=b, or types=a,b: into ",a,b," */
+/* Converts types=a&types=b, or types=a,b, to ",a,b,". */
 static int read_types(struct req *r, struct buf *out)
 {
 	struct str query = r->http->query, name, value;
@@ -103,7 +103,7 @@ void api_events(struct req *r)
 	list(r, NULL);
 }
 
-/* Of one that has ended, too; of one that is not the caller's there are none. */
+/* Also for a sandbox that has ended. For one of another team the list is empty. */
 void api_events_of(struct req *r)
 {
 	struct str id;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/fork: POST /sandboxes/{id}/fork: copies of a running sandbox, with all that runs in it.
+/* front/api/fork: POST /sandboxes/{id}/fork: copies of a running sandbox, with its processes.
  *
- * The sandbox is kept once, each copy is restored from that, and what was kept is forgotten. Copies have ids and tokens
- * of their own; each that could not be made is an error in the list. What is put into the requests of the source on
- * their way out is put into those of a copy only if the client says so: a copy is often made to try something that the
- * source must not do. */
+ * The sandbox is saved once, each copy is restored from that, and then the saved state is deleted. Copies have
+ * their own ids and tokens. A copy that could not be created is an error in the list. The secrets that are added
+ * to the outgoing requests of the source are added to those of a copy only if the client asks for it, because a
+ * copy is often made to try something that the source must not do. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,15 +29,15 @@
 struct fork {
 	struct sandbox_waiter waiter;
 	struct forks *all;
-	struct sandbox *sb; /* NULL: not made, or settled */
-	json_t *re;         /* its part of the answer */
+	struct sandbox *sb; /* NULL: not created, or settled */
+	json_t *re;         /* its entry in the answer */
 };
 
 struct forks {
 	struct req *r;
 	struct sandbox *source;
 	uint32_t timeout_s;
-	bool secrets; /* of the source, for all of them */
+	bool secrets; /* copies get the secrets of the source */
 	size_t n, left;
 	char saved[ID_SIZE];
 	struct fork v[];
@@ -136,7 +136,7 @@ static void on_saved(void *user, const struct save_result *re)
 	memcpy(fs->saved, re->name, sizeof fs->saved);
 	sandbox_note(fs->source, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "sandbox forked", "count=%zu secrets=%s request=%s",
 	    n, fs->secrets ? "yes" : "no", fs->r->id);
-	for (size_t i = 0; i < n; i++) /* the last one may be over at once, and fs with it */
+	for (size_t i = 0; i < n; i++) /* the last one may complete at once, and free fs */
 		fork_begin(&fs->v[i]);
 }
 
@@ -157,7 +157,7 @@ void api_fork(struct req *r)
 		return;
 	}
 	if (sandbox_being_saved(sb)) {
-		req_again(r, sb, api_fork); /* when that snapshot or fork is made */
+		req_again(r, sb, api_fork); /* after the snapshot or fork in progress */
 		return;
 	}
 	if (sb->state != SANDBOX_RUNNING) {

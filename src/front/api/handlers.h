@@ -21,9 +21,9 @@ void api_create_v1(struct req *r);
 void api_create_v2(struct req *r);
 void api_info(struct req *r);
 void api_kill(struct req *r);
-json_t *sandbox_json(const struct req *r, const struct sandbox *sb); /* as create and connect answer */
-json_t *domain_json(const struct req *r); /* below which this client finds names of sandboxes */
-void sandbox_put_listed(struct buf *out, const struct sandbox *sb, bool with_team); /* as the lists have it */
+json_t *sandbox_json(const struct req *r, const struct sandbox *sb); /* as in the answers of create and connect */
+json_t *domain_json(const struct req *r); /* the domain of sandboxes, as this client reaches them */
+void sandbox_put_listed(struct buf *out, const struct sandbox *sb, bool with_team); /* as in the lists */
 
 /* list.c */
 void api_list_v1(struct req *r);
@@ -77,7 +77,7 @@ void admin_audit(struct req *r); /* of all teams */
 
 /* purge.c */
 void api_purge(struct req *r);
-/* templates.c: how many went, and how many could not */
+/* templates.c: returns the number of deleted templates; *failed: the number of those that stay. */
 int64_t templates_purge(struct front *f, const char *team, int64_t *failed);
 
 /* volumes.c */
@@ -155,8 +155,9 @@ void api_fork(struct req *r);
 void api_snapshot(struct req *r);
 void api_snapshots(struct req *r);
 void api_snapshot_adopt(struct req *r);
-bool api_snapshot_drop(struct req *r); /* false: the path names none, and nothing was answered */
-int api_check_room(const struct front *f, const char *team, struct err *e); /* for one more sandbox; -EDQUOT */
+bool api_snapshot_drop(struct req *r); /* returns false, without an answer, if the path names no snapshot */
+/* whether the team may have one more sandbox; -EDQUOT */
+int api_check_room(const struct front *f, const char *team, struct err *e);
 
 /* keys.c */
 void api_keys(struct req *r);
@@ -169,10 +170,10 @@ void admin_key_add(struct req *r);
 void admin_key_drop(struct req *r);
 void admin_key_set(struct req *r);
 void admin_key_rotate(struct req *r);
-void uploads_tick(struct front *f); /* ends those that stand still */
-/* is the caller's key one with a quota of its own, and no admin key? */
+void uploads_tick(struct front *f); /* ends uploads that have stalled */
+/* Whether the caller's key is no admin key and has a quota of its own. */
 bool req_has_quota(struct req *r);
-/* of the path; answers 404 by itself and returns NULL */
+/* The team in the path. If there is none, sends 404 and returns NULL. */
 struct team *req_team(struct req *r);
 
 /* admin.c */
@@ -187,6 +188,6 @@ void admin_log_level(struct req *r);
 void admin_log_level_set(struct req *r);
 void admin_nodes(struct req *r);
 struct quota;
-/* field `quota` over *q */
+/* Parses the field `quota` into *q. */
 int read_quota(const struct front *f, const json_t *body, bool of_key, struct quota *q, struct err *e);
 size_t team_sandboxes(const struct front *f, const char *team); /* in any state */

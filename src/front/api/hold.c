@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/hold: a timer per answer that waits; how many there are per address is bounded by the penalties. */
+/* front/api/hold: one timer per delayed answer; the penalties limit their number per address. */
 #include "front/api/hold.h"
 
 #include <arpa/inet.h>
@@ -28,8 +28,8 @@
 struct held {
 	LIST_ENTRY(held) link;
 	struct front *front;
-	struct req *r;       /* of the API; else */
-	struct http_req *rq; /* one for envd */
+	struct req *r;       /* a request to the API, */
+	struct http_req *rq; /* or one to envd */
 	struct timer *timer;
 	struct penalty_addr from;
 	char text[128];
@@ -99,7 +99,7 @@ static struct held *hold(struct front *f, const struct penalty_addr *from, const
 	return h;
 }
 
-/* How long who sent that has to wait for the answer; -1: too many wait already. */
+/* Returns the delay of the answer in ms; -1: too many answers are delayed already. */
 static int count_mistake(struct front *f, const struct http_req *rq, struct penalty_addr *from)
 {
 	struct sockaddr_storage peer = { 0 };
@@ -120,7 +120,7 @@ void hold_wrong_key(struct req *r, const char *text)
 
 	peer_text(r->http, where);
 	audit_auth_failed(r, text);
-	if (ms < 0) { /* not logged: whoever floods us must not flood the log */
+	if (ms < 0) { /* not logged, so that a flood of requests does not flood the log */
 		r->is_rate = true;
 		reply_json(r, 429, json_pack("{s:i,s:s}", "code", 429, "message", "too many requests with a wrong key"),
 		    "Retry-After: 2\r\n");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/keys: keys of the caller's team, and those of any team for admins. */
+/* front/api/keys: keys of the caller's team, and of any team for admins. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -48,7 +48,7 @@ static struct key *find_key(struct req *r, const struct team *t, const char *id)
 	return k;
 }
 
-/* 1 to 63 characters that can be shown; answers 400 by itself. */
+/* 1 to 63 printable characters. Otherwise sends 400. */
 static int read_name(struct req *r, const json_t *body, const char **ret)
 {
 	struct err e;
@@ -82,7 +82,7 @@ static void list(struct req *r, const struct team *t)
 	reply_json(r, 200, all, NULL);
 }
 
-/* Returns the new key, or answers by itself. */
+/* Returns the new key, or sends an answer. */
 static struct key *make(struct req *r, struct team *t, const char *name, bool admin, char secret[KEY_TEXT_SIZE])
 {
 	struct key *k;
@@ -113,7 +113,7 @@ bool req_has_quota(struct req *r)
 	return !r->caller.admin && k && !quota_is_none(&k->quota);
 }
 
-/* Another key would be a way around the quota of this one. */
+/* With another key a client could bypass the quota of this one. */
 static bool may_manage(struct req *r)
 {
 	if (!req_has_quota(r))
@@ -160,7 +160,7 @@ static void add(struct req *r, struct team *t)
 		reply_made(r, k, secret);
 }
 
-/* A key that is not an admin key must not change one that is. */
+/* Only an admin key may change an admin key. */
 static bool may_rename(struct req *r, const struct key *k)
 {
 	if (!may_manage(r))
@@ -172,7 +172,7 @@ static bool may_rename(struct req *r, const struct key *k)
 	return true;
 }
 
-/* ... and nobody ends one that is in a file of the server. */
+/* Likewise, and a key that comes from a file of the server cannot be revoked. */
 static bool may_change(struct req *r, const struct key *k)
 {
 	if (!may_manage(r))
@@ -198,7 +198,7 @@ static void drop(struct req *r, const struct team *t, const char *id)
 		reply_empty(r, 204);
 }
 
-/* The new key first: when the old one cannot be ended, there are two, which is better than none. */
+/* Creates the new key first: if revoking the old one fails, there are two, which is better than none. */
 static void rotate(struct req *r, struct team *t, const char *id)
 {
 	struct key *old = find_key(r, t, id);

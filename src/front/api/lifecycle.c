@@ -26,7 +26,7 @@ static void reply_gone(struct req *r)
 	reply_no_sandbox(r, str_of(r->param));
 }
 
-/* The field `timeout`; answers 400 by itself. */
+/* Parses the field `timeout`; on failure sends 400. */
 static int read_timeout(struct req *r, const json_t *body, int64_t min, int64_t fallback, uint32_t *ret)
 {
 	int64_t s = fallback;
@@ -45,7 +45,7 @@ static int read_timeout(struct req *r, const json_t *body, int64_t min, int64_t 
 	return 0;
 }
 
-/* The field `memory`: false keeps only the disk, or boots from it. Answers 400 by itself. */
+/* Parses the field `memory`: false saves only the disk, or boots from it. On failure sends 400. */
 static int read_memory(struct req *r, const json_t *body, bool *ret)
 {
 	struct err e;
@@ -101,7 +101,7 @@ void api_refresh(struct req *r)
 	}
 }
 
-/* Both checked by connect_any(). */
+/* connect_any() has checked both fields. */
 static uint32_t connect_timeout(struct req *r, bool *ret_memory)
 {
 	autojson json_t *body = json_loadb(r->body.p ? r->body.p : "", r->body.n, 0, NULL);
@@ -121,7 +121,7 @@ static void resumed(struct req *r, struct sandbox *sb)
 		reply_gone(r);
 }
 
-/* While pausing or resuming: look again when that is over. */
+/* While it is pausing or resuming: tries again afterwards. */
 static void connect_to(struct req *r, struct sandbox *sb)
 {
 	bool memory;
@@ -201,13 +201,13 @@ static void paused(struct req *r, struct sandbox *sb)
 static void pause_now(struct req *r, struct sandbox *sb, bool memory)
 {
 	if (sandbox_being_saved(sb)) {
-		req_again(r, sb, api_pause); /* a snapshot that was begun is finished first */
+		req_again(r, sb, api_pause); /* the snapshot in progress is finished first */
 	} else if (sb->state == SANDBOX_RUNNING) {
 		sandbox_by(sb, r->id);
 		req_wait(r, sb, paused);
 		sandbox_pause(sb, memory);
 	} else if (sb->state == SANDBOX_PAUSING) {
-		req_wait(r, sb, paused); /* by whomever, it is what this one asks for */
+		req_wait(r, sb, paused); /* a pause is in progress already: the result is the same */
 	} else if (sb->state == SANDBOX_PAUSED || sb->state == SANDBOX_RESUMING) {
 		reply_error(r, 409, "sandbox '%s' is %s", sb->id,
 		    sb->state == SANDBOX_RESUMING ? "being resumed" : "already paused");
@@ -236,7 +236,7 @@ static void on_health(void *user, const struct init_result *re)
 	free(ck);
 }
 
-/* First of all: does what would be kept still work? */
+/* Checks first that init still answers: what is saved should work. */
 static void pause_if_healthy(struct req *r, struct sandbox *sb, bool memory)
 {
 	struct init_request rq = { .id = sb->id,
@@ -268,7 +268,7 @@ void api_pause(struct req *r)
 		pause_now(r, sb, memory);
 }
 
-/* The answer to a resume that came while another change was under way. */
+/* Answers a resume that arrived during another change. */
 static void resume_after(struct req *r, struct sandbox *sb)
 {
 	autojson json_t *body = sb->state == SANDBOX_PAUSED ? req_json(r, true) : NULL;
@@ -308,6 +308,6 @@ void api_resume(struct req *r)
 		if (sb->state == SANDBOX_PAUSED)
 			resume_after(r, sb);
 		else
-			req_wait(r, sb, resume_after); /* being paused, which clients see as paused, or being resumed */
+			req_wait(r, sb, resume_after); /* PAUSING, which clients see as paused, or RESUMING */
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/limits: the limits of a sandbox, shown and changed while it runs. E2B has no such calls. */
+/* front/api/limits: shows and changes the limits of a running sandbox. E2B has no such calls. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,7 +71,7 @@ static void on_changed(void *user, const struct warden_reply *re)
 	} else if (re->no) {
 		reply_error(ch->r, 500, "could not change the limits: %s", re->text);
 	} else {
-		meter_note(sb); /* what it ran with the old ones */
+		meter_note(sb); /* charges the time with the old limits */
 		sb->spec.limits = ch->to;
 		row_set_limits(sb);
 		sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "limits changed",
@@ -84,7 +84,7 @@ static void on_changed(void *user, const struct warden_reply *re)
 	change_free(ch);
 }
 
-/* What the warden counts from its start on, and we over all its lives. */
+/* The warden counts egress since the last start, but the limit is for all runs. */
 struct msg_limits sandbox_limits_to_send(const struct sandbox *sb, const struct msg_limits *l)
 {
 	struct msg_limits to = *l;

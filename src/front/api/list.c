@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* front/api/list: the lists of sandboxes.
  *
- * A list may have thousands of entries, and nobody else is served while it is made: the text is written directly. */
+ * A list may have thousands of entries, and the loop is blocked meanwhile, so the JSON text is written directly. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,12 +22,12 @@
 #include "http/server.h"
 #include "http/url.h"
 
-#define LIST_MAX (48 * 1024 * 1024) /* fits the queue of a connection */
+#define LIST_MAX (48 * 1024 * 1024) /* fits into the send queue of a connection */
 
 struct found {
 	const struct sandbox **v;
 	size_t n;
-	size_t running; /* of all that match, before paging */
+	size_t running; /* number of all that match, before paging */
 };
 
 static int by_order(const void *a, const void *b, void *query)
@@ -37,7 +37,7 @@ static int by_order(const void *a, const void *b, void *query)
 	return list_query_compare(query, (*x)->started_us, (*x)->id, (*y)->started_us, (*y)->id);
 }
 
-/* team: NULL means all of them. */
+/* team NULL: all teams. */
 static struct found collect(struct req *r, struct list_query *q, const char *team)
 {
 	const struct sandbox_table *t = r->front->sandbox.table;
@@ -80,7 +80,7 @@ static void reply_entries(struct req *r, const struct found *f, size_t n, bool w
 		reply_json_text(r, 200, buf_view(&out), headers);
 }
 
-/* The old list knows only metadata, shows only what runs, and has no pages. */
+/* Version 1 filters by metadata only, shows only running sandboxes, and has no pages. */
 void api_list_v1(struct req *r)
 {
 	struct list_query q;

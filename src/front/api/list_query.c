@@ -17,7 +17,7 @@
 
 #define METADATA_MAX (64 * 1024)
 
-/* The value of a parameter, or NULL when it is absent; -EINVAL when it is malformed. */
+/* The value of a parameter, or NULL if it is absent. Returns -EINVAL if it is malformed. */
 static int get(struct str query, const char *name, char **ret, struct err *e)
 {
 	int r = query_get(query, name, ret);
@@ -37,8 +37,8 @@ static int decode(struct str in, char **ret)
 	return 0;
 }
 
-/* Clients encode key and value, then the pairs as a form, then the whole as a query value; the last was undone
- * already. */
+/* Clients encode keys and values, then the pairs as a form, then the whole as a query value; the last encoding has
+ * been removed already. */
 static int parse_metadata(const char *once, struct list_query *q, struct err *e)
 {
 	autofree char *twice = NULL;
@@ -57,7 +57,7 @@ static int parse_metadata(const char *once, struct list_query *q, struct err *e)
 		if (q->n_pairs == LIST_PAIRS_MAX)
 			return err_set(e, EINVAL, "query parameter 'metadata' has more than %d pairs", LIST_PAIRS_MAX);
 		if (decode(name, &q->pairs[q->n_pairs].name) < 0 || decode(value, &q->pairs[q->n_pairs].value) < 0) {
-			q->n_pairs++; /* so that what was made is freed */
+			q->n_pairs++; /* so that the pair is freed */
 			return err_set(e, EINVAL, "query parameter 'metadata' is malformed");
 		}
 		q->n_pairs++;
@@ -83,7 +83,7 @@ static int parse_states(const char *text, struct list_query *q, struct err *e)
 	return 0;
 }
 
-/* "d:1700000000000000:i0abc..." in base64: the order is part of it. */
+/* "d:1700000000000000:i0abc..." in base64: includes the order. */
 static int parse_cursor(const char *text, struct list_query *q, struct err *e)
 {
 	autobuf struct buf out = BUF_INIT(256);

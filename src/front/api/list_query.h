@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/list_query: the query of GET /v2/sandboxes, and which sandboxes it asks for. */
+/* front/api/list_query: the query of GET /v2/sandboxes, and which sandboxes match it. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,20 +23,22 @@ struct list_query {
 	char *template; /* id or name; NULL: any */
 	struct {
 		char *name, *value;
-	} pairs[LIST_PAIRS_MAX]; /* metadata that must be there */
+	} pairs[LIST_PAIRS_MAX]; /* metadata that must be present */
 	size_t n_pairs;
 	bool has_cursor;
-	uint64_t cursor_us; /* behind this one */
+	uint64_t cursor_us; /* start after this entry */
 	char cursor_id[ID_SIZE];
 };
 
-int list_query_parse(struct str query, struct list_query *ret, struct err *e); /* -EINVAL, for the client */
-/* metadata only, of what runs */
+/* -EINVAL, with a message for the client */
+int list_query_parse(struct str query, struct list_query *ret, struct err *e);
+/* Only metadata; matches running sandboxes only. */
 int list_query_parse_v1(struct str query, struct list_query *ret, struct err *e);
 void list_query_done(struct list_query *q);
-bool list_query_wants(const struct list_query *q, const struct sandbox *sb); /* all but state, cursor and limit */
+/* checks everything but state, cursor and limit */
+bool list_query_wants(const struct list_query *q, const struct sandbox *sb);
 
-/* Order of the answer: newest first, or its exact reverse. */
+/* Order of the answer: newest first, or the exact reverse. */
 int list_query_compare(const struct list_query *q, uint64_t a_us, const char *a_id, uint64_t b_us, const char *b_id);
 bool list_query_is_behind_cursor(const struct list_query *q, uint64_t us, const char *id);
 char *list_query_cursor(const struct list_query *q, uint64_t us, const char *id); /* owned; opaque to clients */

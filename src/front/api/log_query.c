@@ -10,7 +10,7 @@
 
 #define MS_MAX (INT64_MAX / 1000)
 
-/* NULL when it is absent. */
+/* NULL if it is absent. */
 static int get(struct str query, const char *name, char **ret, struct err *e)
 {
 	int r = query_get(query, name, ret);
@@ -81,7 +81,7 @@ static bool wanted(const struct log_query *q, const struct journal_entry *en)
 	    (!*q->search || memmem(en->message.p, en->message.n, q->search, strlen(q->search)));
 }
 
-/* Positions of the entries that are wanted, as far as they fit; returns how many. */
+/* Stores the positions of the matching entries, at most max; returns their number. */
 static size_t select_entries(const struct log_query *q, const struct journal *j, size_t *at, size_t max)
 {
 	char room[JOURNAL_ENTRY_MAX];

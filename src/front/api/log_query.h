@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/log_query: which entries of a journal a client asks for. */
+/* front/api/log_query: which log entries a client asks for. */
 #pragma once
 
 #include <jansson.h>
@@ -18,13 +18,13 @@ struct log_query {
 	bool newest_first;
 	size_t limit;
 	enum log_level at_least;
-	char search[LOGS_SEARCH_MAX + 1]; /* must be in the message */
+	char search[LOGS_SEARCH_MAX + 1]; /* must occur in the message */
 };
 
-/* -EINVAL, with a text for the client. */
+/* Return -EINVAL with a message for the client. */
 int log_query_parse_v1(struct str query, struct log_query *ret, struct err *e);
 int log_query_parse_v2(struct str query, struct log_query *ret, struct err *e);
 
-/* An array of what to_json makes of each. */
+/* Returns an array of to_json() of each matching entry. */
 json_t *log_query_run(const struct log_query *q, const struct journal *j,
     json_t *(*to_json)(const struct journal_entry *en));

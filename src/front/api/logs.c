@@ -40,7 +40,7 @@ static json_t *entry_json(const struct journal_entry *en)
 	    message ? message : json_string("(not text)"), "level", level_name[en->level], "fields", fields);
 }
 
-/* The old form: a line that is JSON again, with the fields flat in it. */
+/* Version 1: a line that is JSON itself, with the fields at its top level. */
 static json_t *line_json(json_t *entry)
 {
 	autobuf struct buf text = BUF_INIT(16 * 1024);
@@ -53,13 +53,13 @@ static json_t *line_json(json_t *entry)
 	return json_pack("{s:O,s:s}", "timestamp", json_object_get(entry, "timestamp"), "line", buf_cstr(&text));
 }
 
-struct asked { /* while init is asked */
+struct asked { /* while events from init are awaited */
 	struct log_query q;
 	struct str id;
 	bool v1;
 };
 
-/* One without an entry: the front before this one was killed too soon after its start. */
+/* A sandbox without log entries: the previous front was killed just after the start. */
 static bool is_there(const struct req *r, struct str id)
 {
 	const struct sandbox *sb = sandbox_table_find(r->front->sandbox.table, id);
@@ -114,7 +114,7 @@ static void logs(struct req *r, bool v1)
 	a->v1 = v1;
 	if (req_sandbox_id(r, &a->id) < 0)
 		return;
-	a->id = str_of(r->sandbox); /* which lives as long as the request */
+	a->id = str_of(r->sandbox); /* valid as long as the request */
 	if ((v1 ? log_query_parse_v1 : log_query_parse_v2)(r->http->query, &a->q, &e) < 0) {
 		reply_err(r, &e);
 		return;
@@ -123,7 +123,7 @@ static void logs(struct req *r, bool v1)
 	struct sandbox *sb = sandbox_table_find(r->front->sandbox.table, a->id);
 
 	if (sb && strcmp(sb->team, r->caller.team) == 0)
-		init_watch_sync(sb, on_synced, req_ref(r)); /* nothing to wait for unless it runs */
+		init_watch_sync(sb, on_synced, req_ref(r)); /* returns at once if it does not run */
 	else
 		answer(r);
 }

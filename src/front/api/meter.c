@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/meter: the report of usage: how long sandboxes ran, by key, template, day, label or whatever is asked
- * for. */
+/* front/api/meter: the usage report: running time and egress of sandboxes, grouped by key, template, day, label
+ * and others. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@
 #define DAY_MS (24ull * 3600 * 1000)
 #define DAYS_DEFAULT 30
 #define BY_MAX 4
-/* read for one report: a few tenths of a second, in which nobody else is served */
+/* rows read for one report: a few tenths of a second, in which the loop is blocked */
 #define ROWS_MAX 100000
 #define LABEL_MAX 256
 #define GROUP_MAX (64 * 1024)
@@ -40,8 +40,8 @@ static const char *const dim_name[] = {
 
 struct by {
 	enum dim dim;
-	char name[LABEL_MAX + 16]; /* as it was asked for */
-	const char *label;         /* of the metadata: in name */
+	char name[LABEL_MAX + 16]; /* as in the query */
+	const char *label;         /* metadata label: points into name */
 };
 
 struct sum {
@@ -50,22 +50,22 @@ struct sum {
 
 struct group {
 	struct sum sum;
-	json_t *of; /* what its rows have in common */
-	char *last; /* sandbox that was counted in it last: rows come sandbox by sandbox */
+	json_t *of; /* the values that its rows share */
+	char *last; /* the sandbox counted last: the rows are ordered by sandbox */
 };
 
 struct report {
 	struct keyring *keyring;
 	const struct prices *prices;
-	const char *team; /* NULL: all */
+	const char *team; /* NULL: all teams */
 	struct by by[BY_MAX];
 	size_t n_by;
 	uint64_t first, last; /* days */
 	size_t rows;
-	json_t *index; /* text of a group: its number */
+	json_t *index; /* key of a group -> its index */
 	struct group *v;
 	size_t n, cap;
-	bool bad; /* out of memory, or of room for names */
+	bool bad; /* out of memory, or a name is too long */
 };
 
 static void day_text(uint64_t day, char out[CLOCK_RFC3339_SIZE])
@@ -104,7 +104,7 @@ static const char *value_of(const struct meter_row *row, const struct by *by, js
 	return label_of(row->metadata, by->label, keep);
 }
 
-/* What its rows have in common: as the text that it is found by, and as it is told. */
+/* The values that the rows of a group share: as text, the key of the group, and as JSON for the answer. */
 static void put_group(const struct report *rp, const struct meter_row *row, struct buf *text, json_t *of)
 {
 	char day[CLOCK_RFC3339_SIZE];
@@ -194,7 +194,7 @@ static void sum_json(json_t *o, const struct sum *s, const struct prices *p)
 		(void)json_object_set_new(o, "cost", json_real(cost(s, p)));
 }
 
-/* A key is shown with its name, for people; one that is gone has none any more. */
+/* Adds the name of the key for people; a deleted key has none. */
 static void name_key(const struct report *rp, json_t *of, json_t *o)
 {
 	struct str id = str_of(json_string_value(json_object_get(of, "key")));
@@ -233,7 +233,7 @@ static json_t *report_json(struct report *rp)
 		total.sent_bytes += g->sum.sent_bytes;
 	}
 	sum_json(all, &total, rp->prices);
-	(void)json_object_del(all, "sandboxes"); /* one may be in several rows */
+	(void)json_object_del(all, "sandboxes"); /* one sandbox may be in several rows */
 	day_text(rp->first, first);
 	day_text(rp->last, last);
 	json_t *j = json_pack("{s:s,s:s,s:o,s:o,s:o}", "from", first, "to", last, "by", by, "rows", rows, "total", all);
@@ -274,7 +274,7 @@ static void report_done(struct report *rp)
 
 static int read_dim(struct str s, bool all_teams, struct by *ret)
 {
-	size_t n = str_starts(s, "metadata.") ? 9 : str_starts(s, "tag:") ? 4 : 0; /* two names of the same */
+	size_t n = str_starts(s, "metadata.") ? 9 : str_starts(s, "tag:") ? 4 : 0; /* synonyms */
 
 	if (!str_copy(ret->name, sizeof ret->name, s))
 		return -EINVAL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/metrics_text: the text that Prometheus reads. Labels are our own words, ids and names: nothing has to be
- * escaped. */
+/* front/api/metrics_text: the Prometheus text format. Labels are the server's own words, ids and names: none needs
+ * escaping. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +81,7 @@ static void route_label(size_t i, char *z, size_t size)
 	(void)snprintf(z, size, "method=\"%s\",route=\"%s\"", r ? r->on.method : "", r ? r->on.pattern : "none");
 }
 
-/* Routes that nobody has called are left out. */
+/* Omits routes without requests. */
 static void put_requests(struct buf *out, const struct metrics *m)
 {
 	char label[160];
@@ -182,7 +182,7 @@ static void put_executions(struct buf *out, const struct metrics *m)
 	}
 }
 
-/* How much of what there is is in use. */
+/* The used fraction of each resource. */
 static void put_utilisation(struct buf *out, const struct front *f)
 {
 	size_t busy = 0;
@@ -227,7 +227,7 @@ static void put_webhooks(struct buf *out, const struct front *f)
 
 static const char *op_label(unsigned op)
 {
-	return op == OP_AUDIT ? "trail" : msg_info(op)->name; /* the label that it has always had */
+	return op == OP_AUDIT ? "trail" : msg_info(op)->name; /* the label stays as it was, for existing dashboards */
 }
 
 static void put_warden(struct buf *out, const struct metrics *m)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/metrics_text: what the front counts about itself, as Prometheus reads it. */
+/* front/api/metrics_text: the metrics of the front in the Prometheus text format. */
 #pragma once
 
 struct buf;

@@ -31,7 +31,7 @@ void api_teams(struct req *r)
 		key = http_header_get(&r->http->headers, "authorization");
 		(void)str_cut(&key, ' ');
 	}
-	/* The key is not kept anywhere in the clear: the caller gets back the one that he showed. */
+	/* The key is stored only as a hash, so the caller gets the one that it sent. */
 	reply_json(r, 200,
 	    json_pack("[{s:s,s:s,s:s%,s:b}]", "teamID", t->id, "name", t->name, "apiKey", key.p ? key.p : "", key.n,
 		"isDefault", 1),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/network: what a running sandbox may reach, changed. */
+/* front/api/network: changes what a running sandbox may reach. */
 #include <string.h>
 
 #include "base/buf.h"
@@ -24,11 +24,11 @@
 #define CA_BODY_MAX (16 * 1024)
 #define CA_WAIT_MS 5000
 
-/* The policy that waits for the warden. */
+/* A change that waits for the warden. */
 struct change {
 	struct req *r;
 	struct sandbox *sb;
-	struct spec spec; /* only flags, network, policy and mask_host count */
+	struct spec spec; /* only flags, network, policy and mask_host are used */
 };
 
 static void change_free(struct change *ch)
@@ -39,7 +39,7 @@ static void change_free(struct change *ch)
 	free(ch);
 }
 
-/* All of it holds. */
+/* The whole change is in effect. */
 static void changed(struct change *ch)
 {
 	struct sandbox *sb = ch->sb;
@@ -53,7 +53,8 @@ static void changed(struct change *ch)
 	change_free(ch);
 }
 
-/* It trusts who signs for the hosts of its rules, or does not answer: then its programs will not, and say so. */
+/* The sandbox has installed the authority that signs for the hosts of its rules, or init failed. In that case its
+ * programs report TLS errors. */
 static void on_trusted(void *user, const struct init_result *re)
 {
 	struct change *ch = user;
@@ -98,7 +99,7 @@ static void on_ruled(void *user, int no, const char *pem)
 	}
 }
 
-/* Addresses and names; of rules and proxies nothing, since they hold secrets. */
+/* Addresses and names only: rules and proxies may hold secrets. */
 static json_t *network_event(const json_t *network)
 {
 	static const char *const from[] = { "allowOut", "denyOut" };
@@ -149,7 +150,7 @@ static void on_changed(void *user, const struct warden_reply *re)
 	change_free(ch);
 }
 
-/* What the update cannot change stays; all else comes from the body, or is cleared. */
+/* Keeps the fields that an update cannot change; all others come from the body or are cleared. */
 static json_t *merge(const json_t *old, const json_t *body)
 {
 	static const char *const kept[] = { "allowPublicTraffic", "maskRequestHost", "httpsPorts" };

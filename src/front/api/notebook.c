@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/notebook: GET /sandboxes/{id}/notebook: what a sandbox ran, as a notebook of Jupyter, a cell at a time. */
+/* front/api/notebook: GET /sandboxes/{id}/notebook: what a sandbox ran, as a Jupyter notebook, sent cell by cell. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@
 #include "loop/stream.h"
 #include "store/notebooks.h"
 
-#define PIECE_MAX (64u * 1024 * 1024) /* a cell as JSON: of the worst bytes six for one */
+#define PIECE_MAX (64u * 1024 * 1024) /* a cell as JSON: escaping makes six bytes of one at worst */
 
 struct work { /* r->work */
 	struct req *r;

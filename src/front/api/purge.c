@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/purge: POST /purge: ends and forgets all that is a team's, but for the team and its keys. Which team: the
- * caller's, or {"key": ID} that of a key, for an admin.
+/* front/api/purge: POST /purge: deletes everything of a team but the team itself and its keys. The team is the
+ * caller's, or, for an admin, the one with the key {"key": ID}.
  *
- * First its sandboxes, running and paused; when the last of them has ended, what nothing uses any more: snapshots,
- * volumes, templates; then its secrets, and what is remembered of the past. */
+ * First its sandboxes, running and paused, are killed. When the last of them has ended, snapshots, volumes and
+ * templates are deleted; then its secrets and its history. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,9 +36,9 @@
 
 struct purging {
 	char team[TEAM_ID_SIZE];
-	unsigned left; /* sandboxes that are still to end, and one for ourselves */
+	unsigned left; /* sandboxes that have not ended yet, plus one for the caller */
 	int64_t sandboxes, snapshots, volumes, templates, failed, audit, notebooks;
-	struct purge rows; /* of the database */
+	struct purge rows; /* progress in the database */
 	struct timer *timer;
 };
 
@@ -101,8 +101,8 @@ static void tell(struct req *r)
 	    NULL);
 }
 
-/* There may be gigabytes of rows, records and notebooks, and nobody else is served meanwhile: some of it at a time. It
- * goes on also when the client has left. */
+/* There may be gigabytes of rows, records and notebooks, and the loop is blocked meanwhile, so they are deleted in
+ * portions. It continues even if the client disconnects. */
 static void forget_more(void *user)
 {
 	struct req *r = user;
@@ -111,7 +111,7 @@ static void forget_more(void *user)
 	bool had_webhooks = p->rows.step <= PURGE_WEBHOOKS;
 	int n = purge_team_some(r->front->link.store, team_of(r), ROWS_MS, &p->rows, &e);
 
-	/* right away: one that is made from now on stays */
+	/* at once: webhooks that are created from now on stay */
 	if (had_webhooks && p->rows.step > PURGE_WEBHOOKS)
 		webhooks_forget(r->front->record.webhooks, team_of(r));
 	if (n == 0)
@@ -131,7 +131,7 @@ static void forget_more(void *user)
 	req_unref(r);
 }
 
-/* Nothing of it is alive any more. */
+/* All sandboxes have ended. */
 static void forget_all(struct req *r)
 {
 	struct purging *p = r->work;
@@ -140,7 +140,7 @@ static void forget_all(struct req *r)
 	drop_snapshots(r, p);
 	drop_volumes(r, p);
 	p->templates = templates_purge(r->front, team_of(r), &p->failed);
-	logbook_save(r->front->record.logbook); /* what is still in memory would be written later */
+	logbook_save(r->front->record.logbook); /* otherwise what is in memory would be written later */
 	p->timer = timer_new(r->front->link.loop, forget_more, r);
 	if (!p->timer)
 		(void)err_set(&e, ENOMEM, "out of memory");
@@ -165,7 +165,7 @@ static void one_ended(struct req *r, struct sandbox *sb)
 		forget_all(r);
 }
 
-/* The team that the body names by the id of one of its keys; else the caller's. Answers by itself. */
+/* The team of the key that the body names by id; else the caller's. On failure sends an answer. */
 static int read_team(struct req *r, char ret[TEAM_ID_SIZE])
 {
 	autojson json_t *body = req_json(r, true);
@@ -197,7 +197,7 @@ void api_purge(struct req *r)
 	struct sandbox *sb, *next;
 	char team[TEAM_ID_SIZE];
 
-	if (req_has_quota(r)) { /* it was given a share of the team, not all of it */
+	if (req_has_quota(r)) { /* a key with a quota has only a share of the team's rights */
 		reply_error(r, 403, "a key with a quota cannot remove all that its team has");
 		return;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/reply: status, JSON, CORS and the request id, in one place. */
+/* front/api/reply: status, JSON, CORS headers and the request id. */
 #include "front/api/reply.h"
 
 #include <stdarg.h>
@@ -26,7 +26,7 @@ static void send_it(struct req *r, int status, const char *type, const char *ext
 	if (r->status)
 		return;
 	r->status = status;
-	audit_request(r); /* before anybody is told that it was done */
+	audit_request(r); /* before the client learns of the result */
 	if (!r->http)
 		return;
 	buf_z(&headers, CORS_API_HEADERS);
@@ -74,7 +74,7 @@ void reply_json(struct req *r, int status, json_t *j, const char *headers)
 
 static void send_error(struct req *r, int status, const char *text, const char *headers)
 {
-	/* A piece of the client's own text may be in it: cut or broken UTF-8 is not JSON. */
+	/* It may contain text of the client: truncated or invalid UTF-8 is no valid JSON. */
 	json_t *j = json_pack("{s:i,s:s}", "code", status, "message", text);
 
 	reply_json(r, status, j ? j : json_pack("{s:i,s:s}", "code", status, "message", "request refused"), headers);
@@ -117,15 +117,15 @@ static int status_of(int no)
 	case ENOENT:
 		return 404;
 	case EEXIST:
-	case ESTALE: /* a volume is not as it was */
+	case ESTALE: /* a volume has changed */
 		return 409;
-	case EMFILE: /* all places are taken */
+	case EMFILE: /* no room for more sandboxes */
 	case EDQUOT:
 		return 429;
 	case EAGAIN:
 	case EBUSY:
 	case ENOSPC:
-	case EROFS: /* the state, or the pool */
+	case EROFS: /* of the state directory or the storage */
 	case ESHUTDOWN:
 		return 503;
 	case ETIMEDOUT:
@@ -141,7 +141,7 @@ void reply_no_sandbox(struct req *r, struct str id)
 	uint64_t ended_ms;
 	struct err e = ERR_INIT;
 
-	/* Whose it was may know what became of it. */
+	/* The owner may learn what became of it. */
 	if (!str_copy(own, sizeof own, id) ||
 	    sandboxes_ended(r->front->link.store, own, r->caller.team, &ended_ms, reason, &e) < 0) {
 		reply_error(r, 404, "sandbox \"%.*s\" doesn't exist or you don't have access to it",
@@ -155,7 +155,7 @@ void reply_no_sandbox(struct req *r, struct str id)
 
 void reply_err(struct req *r, const struct err *e)
 {
-	/* Newer clients try a 429 again by themselves; a quota is as full then as it is now. */
+	/* Newer clients retry a 429 by themselves, but a quota would still be exhausted. */
 	send_error(r, status_of(e->no), e->text, e->no == EDQUOT ? "Should-Retry: false\r\n" : NULL);
 }
 
@@ -169,7 +169,7 @@ void reply_quota(struct req *r, const struct quota_hit *h)
 	    h->scope, "what", h->what, "limit", (json_int_t)h->limit, "used", (json_int_t)h->used, "retryAfterSeconds",
 	    h->retry_s ? json_integer(h->retry_s) : json_null());
 
-	/* Clients try again by themselves after that many seconds: a day is not worth waiting for. */
+	/* Clients wait that long and retry by themselves: only short delays are sent. */
 	if (h->retry_s && h->retry_s <= QUOTA_MINUTE)
 		(void)snprintf(header, sizeof header, "Retry-After: %u\r\n", h->retry_s);
 	else

@@ -74,7 +74,7 @@ static void on_body(struct http_req *rq, struct str data)
 	}
 }
 
-/* The team may have gone while the body came in. */
+/* The team may have been deleted while the body was read. */
 static void handle(struct req *r)
 {
 	if (*r->caller.team && !keyring_team(r->front->account.keyring, str_of(r->caller.team)))
@@ -135,7 +135,7 @@ static const struct http_req_ops ops = { .on_body = on_body,
 	.on_drain = on_drain,
 	.on_close = on_close };
 
-/* A part of the path that stands for an id or a name. */
+/* A path segment that is an id or a name. */
 static int take_param(struct req *r, struct str raw, char **ret)
 {
 	autobuf struct buf out = BUF_INIT(PARAM_MAX);
@@ -156,7 +156,7 @@ static bool has_key(const struct http_headers *h)
 	    http_header_get(h, "authorization").n > 0;
 }
 
-/* Answers by itself when the caller may not. */
+/* Sends an answer if the caller is refused. */
 static int check_caller(struct req *r)
 {
 	autofree char *retry = NULL;
@@ -208,7 +208,7 @@ static void check_and_read(struct req *r, const struct str raw[HTTP_ROUTE_PARAMS
 		reply_error(r, 413, "request body is larger than %zu bytes", r->route->body_max);
 		return;
 	}
-	/* A route without a body answers at once; what the client sends all the same is read and dropped. */
+	/* The handler of a route without a body is called at once; a body that is sent nevertheless is discarded. */
 	if (r->route->body_max == 0) {
 		handle(r);
 		return;
@@ -219,7 +219,7 @@ static void check_and_read(struct req *r, const struct str raw[HTTP_ROUTE_PARAMS
 		return;
 	}
 	r->ready = true;
-	if (r->route->begin) { /* for as long as it takes: whoever sends it has shown that he may */
+	if (r->route->begin) { /* no time limit for the body: the sender is authenticated */
 		(void)r->route->begin(r);
 		return;
 	}
@@ -247,7 +247,7 @@ void req_begin(struct front *f, struct http_req *rq)
 
 	r->front = f;
 	r->http = rq;
-	r->refs = 1; /* the connection's */
+	r->refs = 1; /* the reference of the connection */
 	r->began_us = clock_mono_us();
 	request_id(rq, r->id);
 	request_session(rq, r->session);
@@ -274,7 +274,7 @@ void req_begin(struct front *f, struct http_req *rq)
 	}
 }
 
-/* The member of the body in which a NUL stands; the parser only says that there is one. */
+/* Finds the member of the body that contains a NUL; the parser reports only that there is one. */
 static const char *find_nul(const json_t *j)
 {
 	const char *key;
@@ -325,7 +325,7 @@ int req_sandbox_id(struct req *r, struct str *ret)
 	struct str rest = str_of(debug ? debug : r->param);
 	struct str id = str_cut(&rest, '-');
 
-	/* "{id}-{client id}" was the form of old ids. */
+	/* Old ids had the form "{id}-{client id}". */
 	if (!sandbox_id_valid(id) || (rest.p && memchr(rest.p, '-', rest.n))) {
 		reply_error(r, 400, "sandbox id is malformed");
 		return -EINVAL;
@@ -360,10 +360,10 @@ struct sandbox *req_sandbox(struct req *r)
 
 struct req_wait_entry {
 	struct sandbox_waiter w;
-	LIST_ENTRY(req_wait_entry) link; /* of f->waiting */
+	LIST_ENTRY(req_wait_entry) link; /* in f->api.waiting */
 	struct req *r;
 	void (*then)(struct req *r, struct sandbox *sb);
-	void (*handler)(struct req *r); /* or this */
+	void (*handler)(struct req *r); /* or call this */
 };
 
 static void on_settled(struct sandbox_waiter *w, struct sandbox *sb)
@@ -371,7 +371,7 @@ static void on_settled(struct sandbox_waiter *w, struct sandbox *sb)
 	struct req_wait_entry *wt = container_of(w, struct req_wait_entry, w);
 
 	LIST_REMOVE(wt, link);
-	if (wt->handler && !wt->r->status) /* one that has been told that the warden does not answer is over */
+	if (wt->handler && !wt->r->status) /* a request that was answered because of a silent warden is over */
 		wt->handler(wt->r);
 	else if (!wt->handler)
 		wt->then(wt->r, sb);

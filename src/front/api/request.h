@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/request: one call of the control API, from its head to its answer.
+/* front/api/request: one request to the control API, from its head to its answer.
  *
- * Counted, because an answer may be due long after the client has gone: `http` is NULL then, and
- * answering does nothing. */
+ * It is reference-counted, because the answer may be sent long after the client has disconnected. `http` is NULL
+ * then, and sending an answer does nothing. */
 #pragma once
 
 #include <jansson.h>
@@ -23,49 +23,49 @@ struct sandbox;
 
 struct req {
 	struct front *front;
-	struct http_req *http; /* NULL: the client is gone, or has its answer */
+	struct http_req *http; /* NULL: the client has disconnected or has its answer */
 	const struct route *route;
-	TAILQ_ENTRY(req) reading; /* while is_reading: its body is coming in */
+	TAILQ_ENTRY(req) reading; /* while is_reading: the body is being read */
 	bool is_reading;
-	bool ready;   /* may be handled when its body is there */
-	bool is_rate; /* refused because of the rate */
+	bool ready;   /* the handler may be called once the body is complete */
+	bool is_rate; /* refused by the rate limit */
 	unsigned refs;
 	uint64_t began_us;
-	int status; /* of the answer; 0: none yet */
+	int status; /* of the answer; 0: none sent yet */
 	char id[REQUEST_ID_SIZE], session[REQUEST_ID_SIZE];
 	struct caller caller;
 	char method[8];
-	char *param, *param2;  /* what stands for the {} of the path, decoded; NULL without one */
-	char sandbox[ID_SIZE]; /* that it is about, for the log */
+	char *param, *param2;  /* values of the {} in the path, decoded; NULL: none */
+	char sandbox[ID_SIZE]; /* id of its sandbox, for the log */
 	struct buf body;
-	void *work; /* of its handler; freed with it */
+	void *work; /* of the handler; freed with the request */
 };
 
 TAILQ_HEAD(req_list, req);
 LIST_HEAD(req_waits, req_wait_entry);
 
-void req_begin(struct front *f, struct http_req *rq); /* matches the route, reads the body, calls the handler */
+void req_begin(struct front *f, struct http_req *rq); /* finds the route, reads the body, calls the handler */
 struct req *req_ref(struct req *r);
 void req_unref(struct req *r);
-void req_end_slow(struct front *f); /* once a second: those whose body takes too long */
+void req_end_slow(struct front *f); /* once a second: ends those whose body takes too long */
 
-/* The body as an object; answers 400 by itself and returns NULL if it is not one. New reference. */
+/* The body as an object, a new reference. If it is no object, sends 400 and returns NULL. */
 json_t *req_json(struct req *r, bool allow_empty);
 
-/* The id in the path without a client's suffix; answers 400 by itself and returns -EINVAL. */
+/* The sandbox id in the path, without the suffix of old clients. If it is malformed, sends 400 and returns
+ * -EINVAL. */
 int req_sandbox_id(struct req *r, struct str *ret);
 
-/* Is there a sandbox of that path parameter, and is it the caller's own? After req_sandbox_id(). */
+/* Whether the sandbox in the path exists and belongs to the caller. To be called after req_sandbox_id(). */
 bool req_owns_sandbox(const struct req *r);
 
-/* The caller's own sandbox of that path parameter; answers 400 or 404 by itself and returns NULL. Borrowed. */
+/* The caller's own sandbox in the path, borrowed. Otherwise sends 400 or 404 and returns NULL. */
 struct sandbox *req_sandbox(struct req *r);
 
-/* Calls `then` when the state of sb settles next. */
+/* Calls `then` when the state of sb has settled. */
 void req_wait(struct req *r, struct sandbox *sb, void (*then)(struct req *r, struct sandbox *sb));
-/* as if it had come only then */
+/* Calls the handler then, as if the request had just arrived. */
 void req_again(struct req *r, struct sandbox *sb, void (*handler)(struct req *r));
 
-/* Once a second: requests that wait for a warden that does not answer are told so. What they asked for may still be
- * done. */
+/* Once a second: answers requests that wait for a silent warden. They may still take effect. */
 void req_waiting_tick(struct front *f);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/routes: which method and path is which handler. */
+/* front/api/routes: maps methods and paths to handlers. */
 #include "front/api/routes.h"
 
 #include "base/fd.h"
@@ -10,14 +10,14 @@
 #define CREATE_MAX (1024 * 1024)
 #define BUILD_MAX (8 * 1024 * 1024)
 #define AGENT_MAX (16 * 1024 * 1024)
-#define UPLOAD_MAX (1ull << 40) /* the setting is what counts */
+#define UPLOAD_MAX (1ull << 40) /* the setting is the effective limit */
 
-/* Passed on to atoll-agent, which knows what there is below. */
+/* Passed on to atoll-agent, which knows the paths below. */
 #define AGENT(method, pattern) \
 	{ { method, pattern }, ACCESS_TEAM, AGENT_MAX, api_agent_end, .busy = true, .begin = api_agent_begin, \
 		.on_data = api_agent_data, .on_drain = api_agent_drain, .on_over = api_agent_over }
 
-/* The first that fits counts: fixed names stand before "{id}". */
+/* The first match counts, so fixed names come before "{id}". */
 static const struct route routes[] = {
 	{ { "GET", "/health" }, ACCESS_OPEN, 0, api_health, .quiet = true },
 	{ { "GET", "/metrics" }, ACCESS_METRICS, 0, api_prometheus, .quiet = true },

@@ -17,25 +17,25 @@ struct route {
 	enum access access;
 	size_t body_max;
 	void (*handler)(struct req *r);
-	/* A body that is taken as it comes, instead of being kept until the handler is called: */
-	int (*begin)(struct req *r); /* before it; has answered if it returns less than 0 */
+	/* For routes that process the body in pieces instead of storing it: */
+	int (*begin)(struct req *r); /* before the body; if it returns a negative value, it has sent an answer */
 	void (*on_data)(struct req *r, struct str data);
-	void (*on_lost)(struct req *r); /* the client has gone before its end */
-	/* ... and an answer that comes in pieces: */
-	void (*on_drain)(struct req *r); /* its queue is low again */
-	void (*on_over)(struct req *r);  /* last, whatever became of it */
-	bool warden;                     /* can do nothing without it */
-	/* a GET or DELETE that is more than a look or a removal: not for blocked teams */
+	void (*on_lost)(struct req *r); /* the client has disconnected before the end of the body */
+	/* For answers that are sent in pieces: */
+	void (*on_drain)(struct req *r); /* the send queue is low again */
+	void (*on_over)(struct req *r);  /* called last, in any case */
+	bool warden;                     /* fails without the warden */
+	/* A GET or DELETE that does more than read or delete: not for blocked teams. */
 	bool busy;
-	bool quiet; /* asked for all the time: no line in the log when all is well */
+	bool quiet; /* frequent: not logged if successful */
 };
 
-/* The route, or NULL; see http_route_find(). HEAD counts as GET. */
+/* Finds the route, or returns NULL; see http_route_find(). HEAD is treated as GET. */
 const struct route *route_find(struct str method, struct str path, struct str ret_params[HTTP_ROUTE_PARAMS],
     struct buf *ret_allow);
 
-/* May a team that is blocked use it? As on E2B: to see what it has, and to remove it. */
+/* Whether a blocked team may use it. As on E2B, such a team may read and delete what it has. */
 bool route_for_blocked(const struct route *r);
 
-const struct route *route_at(size_t i);    /* NULL: no such */
-size_t route_index(const struct route *r); /* METRICS_ROUTES_MAX for NULL */
+const struct route *route_at(size_t i);    /* NULL: i is out of range */
+size_t route_index(const struct route *r); /* METRICS_ROUTES_MAX if r is NULL */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/sandboxes: create, look at and kill a sandbox. */
+/* front/api/sandboxes: creates, shows and kills sandboxes. */
 #include <string.h>
 
 #include "base/buf.h"
@@ -33,9 +33,9 @@ static json_t *text_or_null(const char *z)
 	return z && *z ? json_string(z) : json_null();
 }
 
-/* Ours, if somebody has set one; else the one that the client has come by, ours or that of a proxy that we know nothing
- * of. A client that came by an address is told none: it would take that before the domain it was configured with
- * (E2B_DOMAIN), which may be that of such a proxy. */
+/* The configured domain. If none is configured, the domain that the client has used, which may be that of an
+ * unknown proxy. A client that connected by address gets null: it would prefer the answer to its own setting
+ * (E2B_DOMAIN), which may be the domain of such a proxy. */
 json_t *domain_json(const struct req *r)
 {
 	const struct front_options *o = &r->front->link.opt;
@@ -55,7 +55,7 @@ json_t *sandbox_json(const struct req *r, const struct sandbox *sb)
 	return j;
 }
 
-/* A text of ours that needs no escapes, or any text. */
+/* Writes a string: without escaping if it needs none. */
 static void put_text(struct buf *out, const char *z)
 {
 	if (!z[strspn(z, "abcdefghijklmnopqrstuvwxyz0123456789-_./")]) {
@@ -79,7 +79,7 @@ static void put_time(struct buf *out, const char *name, uint64_t wall_ms)
 	buf_ch(out, '"');
 }
 
-/* All but the closing brace. */
+/* Writes everything but the closing brace. */
 static void put_common(struct buf *out, const struct sandbox *sb)
 {
 	const struct msg_limits *lim = &sb->spec.limits;
@@ -152,13 +152,13 @@ static void put_detail(struct buf *out, const struct req *r, const struct sandbo
 	json_put(out, more);
 	if (!out->bad)
 		memmove(out->p + brace, out->p + brace + 1,
-		    --out->n - brace); /* its opening brace: both are one object */
+		    --out->n - brace); /* without its opening brace: both become one object */
 }
 
 static void created(struct req *r, struct sandbox *sb)
 {
 	histogram_add(&r->front->account.metrics->create, clock_mono_us() - r->began_us);
-	/* it was told that there is none (reply_late), and nobody knows its id */
+	/* the client got an error (reply_late), and no client knows the id */
 	if (r->status && !sb->once && sb->state == SANDBOX_RUNNING) {
 		log_warn("a sandbox started after its request had failed, killing it", "request=%s id=%s", r->id,
 		    sb->id);
@@ -175,7 +175,7 @@ static void created(struct req *r, struct sandbox *sb)
 	reply_err(r, &sb->fail);
 }
 
-/* Asked for twice: the answer of the first request was lost, or is still under way. */
+/* The second request with the same key: the answer to the first was lost, or is still to come. */
 static void created_before(struct req *r, struct sandbox *sb)
 {
 	if (sb->state == SANDBOX_ENDING || sb->state == SANDBOX_DEAD)
@@ -184,7 +184,7 @@ static void created_before(struct req *r, struct sandbox *sb)
 		reply_json(r, 201, sandbox_json(r, sb), NULL);
 }
 
-/* The request's Idempotency-Key. 1: it has one, 0: it has none, -EINVAL: answered with 400. */
+/* The Idempotency-Key of the request. Returns 1: it has one, 0: it has none, -EINVAL: 400 was sent. */
 static int read_once(struct req *r, char ret[ONCE_MAX + 1])
 {
 	struct str key = http_header_get(&r->http->headers, "idempotency-key");
@@ -208,7 +208,7 @@ static struct sandbox *find_once(const struct front *f, const char *team, const 
 	return NULL;
 }
 
-/* No Retry-After goes with this: waiting does not help. */
+/* Without Retry-After, because waiting does not help. */
 int api_check_room(const struct front *f, const char *team, struct err *e)
 {
 	const struct team *t = keyring_team(f->account.keyring, str_of(team));
@@ -222,7 +222,7 @@ int api_check_room(const struct front *f, const char *team, struct err *e)
 	return 0;
 }
 
-/* True: it has been answered, or will be. */
+/* Returns true if an answer was sent, or will be. */
 static bool give_again(struct req *r, const char *once)
 {
 	struct sandbox *sb = find_once(r->front, r->caller.team, once);
@@ -330,6 +330,6 @@ void api_kill(struct req *r)
 	sandbox_ref(sb);
 	sandbox_by(sb, r->id);
 	sandbox_kill(sb, END_KILLED, "killed by request");
-	req_wait(r, sb, killed); /* now ENDING: the next state is DEAD */
+	req_wait(r, sb, killed); /* ENDING now: the next state is DEAD */
 	sandbox_unref(sb);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/secrets: the secrets of a team: made, changed, listed, destroyed; never shown. */
+/* front/api/secrets: creates, changes, lists and deletes the secrets of a team. Values are never shown. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -45,7 +45,7 @@ static void fail(struct req *r, const struct err *e)
 	reply_error(r, 500, "could not use the state file");
 }
 
-/* What a client put into the path: a name in any case, or an id. */
+/* The secret in the path: a name in any case, or an id. */
 static const char *which(struct req *r, char out[SECRET_NAME_MAX + 1])
 {
 	struct str text = str_trim(str_of(r->param));
@@ -56,8 +56,8 @@ static const char *which(struct req *r, char out[SECRET_NAME_MAX + 1])
 	return NULL;
 }
 
-/* The value of a new secret or version, and its metadata as JSON text: NULL when none was given. Answers by itself on
- * failure. */
+/* Parses the value of a new secret or version, and its metadata as JSON text (NULL if absent). On failure sends an
+ * answer. */
 static int read_body(struct req *r, const json_t *body, const char **ret_value, struct buf *metadata, bool *ret_has)
 {
 	json_t *map = NULL;
@@ -202,7 +202,7 @@ void api_secrets(struct req *r)
 	reply_json(r, 200, p.all, buf_cstr(&headers));
 }
 
-/* The row of the secret in the path; answers by itself and returns NULL if there is none. */
+/* The row of the secret in the path. If there is none, sends an answer and returns NULL. */
 static json_t *find(struct req *r)
 {
 	char name[SECRET_NAME_MAX + 1];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/snapshot_adopt: POST /admin/snapshots: what 'atoll snapshot import' has put into the pool becomes a
- * snapshot.
+/* front/api/snapshot_adopt: POST /admin/snapshots: turns what 'atoll snapshot import' has put into the storage
+ * into a snapshot.
  *
- * The warden is asked whether it is there. What is already somebody's cannot be taken. */
+ * The warden is asked whether it exists. A saved state that already has an owner is refused. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static bool is_owned(const struct front *f, const char *name)
 	return false;
 }
 
-/* By its key: it must be the same, byte by byte. */
+/* Finds the template by its key: the image must be identical. */
 static int take_template(const struct front *f, const json_t *o, struct template *ret, struct err *e)
 {
 	const char *key = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/snapshots: making, listing and deleting snapshots. */
+/* front/api/snapshots: creates, lists and deletes snapshots. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,12 +39,12 @@ static json_t *snapshot_json(const struct front *f, const struct snapshot *sn)
 	    (sn->what & SAVED_MEMORY) != 0, "sandboxID", sn->source, "createdAt", time_json(sn->created_ms));
 }
 
-/* --- make --------------------------------------------------------------------------------------------------- */
+/* --- create ------------------------------------------------------------------------------------------------- */
 
 struct making {
 	struct req *r;
 	struct sandbox *sb;
-	struct snapshot_ref ref; /* name "": none was given */
+	struct snapshot_ref ref; /* name "": not given */
 };
 
 static void reply_not_kept(struct req *r, const struct sandbox *sb, const struct err *e)
@@ -92,7 +92,7 @@ static void on_saved(void *user, const struct save_result *re)
 	free(mk);
 }
 
-/* Answers 400 by itself. */
+/* On failure sends 400. */
 static int read_name(struct req *r, const json_t *body, struct snapshot_ref *ret)
 {
 	const char *name = NULL;
@@ -170,7 +170,7 @@ static int read_query(struct req *r, struct asked *a, struct err *e)
 	return 0;
 }
 
-/* A token names the last one of a page; it goes on behind that place, also when it is gone. */
+/* A token names the last snapshot of a page. The next page continues after its place, even if it has been deleted. */
 static int read_token(const char *token, uint64_t *ret_ms, char ret_id[TEMPLATE_ID_SIZE + SNAPSHOT_TAG_SIZE])
 {
 	struct str rest = str_of(token);
@@ -242,7 +242,7 @@ void api_snapshots(struct req *r)
 		if (n > 1)
 			qsort(v, n, sizeof(struct snapshot *), newest_first);
 		if (n > 1 && a.by_name && !a.ref.has_tag)
-			n = 1; /* of all tags of one name the newest */
+			n = 1; /* only the newest of all tags of a name */
 		reply_page(r, &a, v, n);
 	}
 	free(v);

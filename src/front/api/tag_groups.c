@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/tag_groups: the tags of a template a page at a time, with the build that each names. What a tag named
- * before is not kept, so each has one assignment. Only what can be started counts: builds that are ready. */
+/* front/api/tag_groups: lists the tags of a template page by page, with the build that each refers to. Earlier
+ * builds of a tag are not recorded, so each tag has one assignment. Only builds that are ready are listed. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -61,7 +61,7 @@ static int on_tag(void *user, const struct tag_row *t)
 	return 0;
 }
 
-/* Looked up when the tags have been read: one question at a time. */
+/* Called after the tags have been read, because only one query of the store runs at a time. */
 static void only_ready(struct assignments *all)
 {
 	struct build_row b;
@@ -98,7 +98,8 @@ static int of_snapshots(struct req *r, struct assignments *all)
 	return all->n ? 0 : -ENOENT;
 }
 
-/* Of the template of the path: the caller's own, or the server's. Answers by itself and returns -1. */
+/* Reads the tags of the template in the path: the caller's own, or the server's. On failure sends an answer and
+ * returns -1. */
 static int read_all(struct req *r, struct assignments *ret)
 {
 	struct template_row row;
@@ -117,7 +118,7 @@ static int read_all(struct req *r, struct assignments *ret)
 	} else if (no == -ENOENT) {
 		no = of_snapshots(r, ret);
 	} else if (no == 0) {
-		no = -ENOENT; /* that there is one is nobody else's business */
+		no = -ENOENT; /* do not reveal that it exists */
 	}
 	if (no == 0)
 		return 0;
@@ -129,7 +130,7 @@ static int read_all(struct req *r, struct assignments *ret)
 	return -1;
 }
 
-/* A name of its own for something that has none: the same as long as the tag stays where it is. */
+/* Assignments have no id of their own: derives one that stays the same until the tag moves. */
 static json_t *assignment_json(const struct req *r, const struct assignment *a)
 {
 	autobuf struct buf of = BUF_INIT(1024);
@@ -151,7 +152,7 @@ struct asked {
 	enum order order;
 	uint64_t limit, each;
 	bool has_cursor;
-	struct tag_row cursor; /* the last one of the page before: its time and its name */
+	struct tag_row cursor; /* last entry of the previous page: time and name */
 };
 
 static int read_limit(struct str q, const char *name, uint64_t *ret, struct err *e)
@@ -199,7 +200,7 @@ static int read_order(struct str q, enum order *ret, struct err *e)
 	    : err_set(e, EINVAL, "query parameter 'sort' must be latest_desc, latest_asc, name_asc or name_desc");
 }
 
-/* What is searched for as tags are stored: in lower case. Answers by itself. */
+/* Converts the search text to lower case, as tags are stored. On failure sends an answer. */
 static int read_groups_query(struct req *r, struct asked *a)
 {
 	struct str q = r->http->query;
@@ -243,7 +244,7 @@ static int compare_for_sort(const void *a, const void *b, void *order)
 	    &((const struct assignment *)b)->tag);
 }
 
-/* What is asked for, in its order, from behind the cursor. */
+/* Selects and sorts the matching tags after the cursor. */
 static void choose(struct assignments *all, struct asked *a)
 {
 	size_t n = 0;
@@ -258,7 +259,7 @@ static void choose(struct assignments *all, struct asked *a)
 		qsort_r(all->v, n, sizeof *all->v, compare_for_sort, &a->order);
 }
 
-/* null behind the last page. */
+/* Returns null after the last page. */
 static json_t *next_cursor(const struct assignments *all, uint64_t limit)
 {
 	if (all->n <= limit)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/tags: names of versions of a template. */
+/* front/api/tags: tags of template versions. */
 #include <errno.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ int tag_parse(struct str text, char ret[TPL_TAG_SIZE])
 	return 0;
 }
 
-/* Checked, in lower case; answers by itself and returns NULL. */
+/* Checked and in lower case. On failure sends an answer and returns NULL. */
 static json_t *read_tags(struct req *r, const json_t *body)
 {
 	json_t *tags = NULL, *v, *out;
@@ -57,7 +57,7 @@ static json_t *read_tags(struct req *r, const json_t *body)
 	return out;
 }
 
-/* Answers by itself and returns -1. */
+/* On failure sends an answer and returns -1. */
 static int find_own(struct req *r, const char *name, struct template_row *row, struct snapshot_ref *ref)
 {
 	struct err e = ERR_INIT;
@@ -157,7 +157,7 @@ static int on_tag(void *user, const struct tag_row *t)
 	return 0;
 }
 
-/* NULL: no snapshot of the caller's has that name. */
+/* NULL: the caller has no snapshot of that name. */
 static json_t *snapshot_tags(struct req *r)
 {
 	struct snapshot_ref ref;
@@ -168,7 +168,7 @@ static json_t *snapshot_tags(struct req *r)
 
 	if (snapshot_ref_parse(str_of(r->param), &ref, &e) < 0)
 		return NULL;
-	ref.has_tag = false; /* all of them, whichever was named */
+	ref.has_tag = false; /* all tags, whichever the path names */
 	LIST_FOREACH(sn, &r->front->sandbox.snapshots, link)
 	{
 		if (strcmp(sn->team, r->caller.team) != 0 || !snapshot_matches(r->front, sn, &ref))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/templates: templates: asked for, listed, looked at, made public, deleted. */
+/* front/api/templates: requests, lists, shows, publishes and deletes templates. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static json_t *template_json(const struct front *f, const struct template *tp)
 	    ENVD_VERSION, "buildStatus", "ready", "isDefault", 1);
 }
 
-/* The build that the template is looked at by: the one tagged default, or else the newest. */
+/* The build that represents the template: the one tagged default, else the newest. */
 struct newest {
 	struct build_row row;
 	bool found;
@@ -94,7 +94,7 @@ static json_t *row_json(const struct front *f, const struct template_row *t)
 
 struct listing {
 	const struct front *f;
-	struct template_row *v; /* the team's own; GET /default-templates has the server's */
+	struct template_row *v; /* the team's own; GET /default-templates lists the server's */
 	size_t n;
 };
 
@@ -114,7 +114,7 @@ static const char *listed_id(const void *list, size_t i)
 	return l->v[i].id;
 }
 
-/* Answers by itself and returns -1. */
+/* On failure sends an answer and returns -1. */
 static int list_templates(struct req *r, struct listing *ret)
 {
 	autofree char *team = NULL;
@@ -196,7 +196,7 @@ void api_template_alias(struct req *r)
 		reply_json(r, 200, json_pack("{s:s,s:b}", "templateID", tp->id, "public", 1), NULL);
 }
 
-/* The caller's own, of the path; answers by itself and returns -1. */
+/* The caller's own template in the path. On failure sends an answer and returns -1. */
 static int own_row(struct req *r, struct template_row *ret)
 {
 	const struct template *tp;
@@ -326,7 +326,7 @@ static int on_kept_build(void *user, const struct build_row *b)
 	return 0;
 }
 
-/* With its builds and what is kept of them. */
+/* Deletes it with its builds and their saved states. */
 static int drop_template(struct front *f, const char *id, struct err *e)
 {
 	struct kept_names k = { 0 };
@@ -364,7 +364,7 @@ int64_t templates_purge(struct front *f, const char *team, int64_t *failed)
 		++*failed;
 	for (size_t i = 0; i < o.n; i++) {
 		e = ERR_INIT;
-		/* One of another team may be in use by others if it is public: it stays until they are done. */
+		/* Other teams may be using a public template: then it stays. */
 		if (is_used(f, o.v[i]) || build_of_template(f, o.v[i]) || drop_template(f, o.v[i], &e) < 0)
 			++*failed;
 		else
@@ -501,8 +501,7 @@ static int make_row(struct front *f, const char *team, const struct wanted *w, s
 	return templates_add(f->link.store, row, e);
 }
 
-/* What the steps will take is not known yet: what they may take anyway comes on top of what is to be free behind
- * them. */
+/* The size of the build is not known yet, so the default disk size is added to the free space that is requested. */
 static uint64_t disk_for(const struct front *f, const struct wanted *w)
 {
 	uint64_t bytes = f->account.defaults.disk_bytes + (uint64_t)w->free_mb * MIB;
@@ -563,7 +562,7 @@ void api_build_request(struct req *r)
 	json_decref(w.tag_list);
 }
 
-/* The first form, in which the client makes an image with Docker and pushes it to a registry of the server. */
+/* Version 1 of the API, in which the client builds an image with Docker and pushes it to a registry of the server. */
 void api_build_request_v1(struct req *r)
 {
 	reply_error(r, 400,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/uploads: archives for the COPY steps of builds: asks whether one is there, and takes it.
+/* front/api/uploads: archives for the COPY steps of builds: checks whether one exists, and receives it.
  *
- * The address that a client gets to send it to is good for an hour, for this archive only, and needs no key: clients
- * send none, as it is meant to lead to a storage service. */
+ * The URL that a client gets for the upload is valid for one hour and for this archive only. It needs no key,
+ * because clients send none: they expect the URL of a storage service. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,14 +29,14 @@
 #define PIECE (512 * 1024)
 #define MIB (1024 * 1024ull)
 #define BLOCKED "team is blocked"
-#define TAKINGS_MAX 100 /* of a team at once: an SDK sends the files of all COPY steps side by side */
+#define TAKINGS_MAX 100 /* uploads of a team at the same time: an SDK sends the files of all COPY steps in parallel */
 
 static bool is_hash(const char *z)
 {
 	return strlen(z) == UPLOAD_HASH_SIZE - 1 && strspn(z, "0123456789abcdef") == UPLOAD_HASH_SIZE - 1;
 }
 
-/* What nobody can make who has not our key: of team, template, hash and the end of its time. */
+/* A token that only this server can create, derived from team, template, hash and expiry. */
 static void link_token(const struct front *f, const char *team, const char *template_id, const char *hash,
     const char *until, char ret[TOKEN_SIZE])
 {
@@ -84,18 +84,19 @@ void api_upload_link(struct req *r)
 	reply_json(r, 201, json_pack("{s:b,s:s}", "present", (int)present, "url", buf_cstr(&url)), NULL);
 }
 
-/* --- taking it ---------------------------------------------------------------------------------------------------- */
+/* --- receiving
+ * ---------------------------------------------------------------------------------------------------- */
 
 struct taking {
 	LIST_ENTRY(taking) link; /* while begun */
 	struct req *r;
 	char team[TEAM_ID_SIZE];
 	uint64_t id, pieces, bytes;
-	uint64_t last_ms; /* when something came */
+	uint64_t last_ms; /* time of the last data */
 	bool begun;
 };
 
-/* -EACCES: the address is not one of ours, or too old. */
+/* Returns -EACCES if the URL is not valid or has expired. */
 static int check_link(struct req *r, struct template_row *t, struct err *e)
 {
 	autofree char *until = NULL, *token = NULL;
@@ -112,7 +113,7 @@ static int check_link(struct req *r, struct template_row *t, struct err *e)
 	return ms < clock_wall_ms() ? err_set(e, EACCES, "the time of this address is over: ask for another") : 0;
 }
 
-/* Whoever has the address has it for an hour; a block holds at once. */
+/* A URL is valid for an hour, but a block of the team takes effect at once. */
 static bool is_blocked(const struct front *f, const char *team)
 {
 	const struct team *t = keyring_team(f->account.keyring, str_of(team));
@@ -165,7 +166,7 @@ static void refuse(struct req *r, int status, const char *text)
 	reply_error(r, status, "%s", text);
 }
 
-/* --- room for it --- */
+/* --- space --- */
 
 static uint64_t bytes_of(const struct front *f, const char *team)
 {
@@ -177,7 +178,7 @@ static uint64_t bytes_of(const struct front *f, const char *team)
 	return n;
 }
 
-/* Ends the largest that is being sent by a team that takes more than this one's. False: there is none. */
+/* Cancels the largest upload of a team that uses more space than this one. Returns false if there is none. */
 static bool make_way(struct front *f, const struct taking *mine)
 {
 	uint64_t ours = bytes_of(f, mine->team);
@@ -194,8 +195,8 @@ static bool make_way(struct front *f, const struct taking *mine)
 	return largest;
 }
 
-/* What has come counts at once, so that nobody fills the disk with what is never finished; and what one team never
- * finishes does not keep the others out. */
+/* Received data counts at once, so that uploads that are never finished cannot fill the disk, and those of one
+ * team cannot block the others. */
 static int flush(struct req *r, struct taking *t, struct err *e)
 {
 	struct front *f = r->front;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/usage: what sandboxes use, and what the front counts. */
+/* front/api/usage: the resource use of sandboxes and teams. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,11 +24,11 @@
 
 #define IDS_MAX 100
 #define TEAM_RANGE_S (7ull * 24 * 3600)
-#define TIME_MAX_S 10413791999ull /* the end of the year 2299, the last that E2B's own store can hold */
+#define TIME_MAX_S 10413791999ull /* the end of the year 2299, the maximum of E2B's own store */
 #define TEAM_POINTS_MAX 1000
 #define TEXT_MAX (4 * 1024 * 1024)
 
-/* Unix seconds; absent leaves *ret alone. Answers 400 by itself. */
+/* Unix seconds; *ret is unchanged if absent. On failure sends 400. */
 static int read_seconds(struct req *r, const char *name, uint64_t *ret)
 {
 	autofree char *text = NULL;
@@ -43,7 +43,7 @@ static int read_seconds(struct req *r, const char *name, uint64_t *ret)
 	return 0;
 }
 
-/* The range [from, to] of the query; absent bounds leave theirs alone. Answers 400 by itself. */
+/* The range [from, to] of the query; absent bounds are unchanged. On failure sends 400. */
 static int read_range(struct req *r, uint64_t *from_s, uint64_t *to_s)
 {
 	if (read_seconds(r, "start", from_s) < 0 || read_seconds(r, "end", to_s) < 0)
@@ -77,7 +77,7 @@ static struct early *early_new(struct req *r, void (*answer)(struct req *r))
 {
 	struct early *early = must_alloc(sizeof *early);
 
-	/* the caller's, until it has asked for all */
+	/* one for the caller, until all samples are requested */
 	*early = (struct early) { .r = req_ref(r), .answer = answer, .left = 1 };
 	return early;
 }
@@ -132,7 +132,7 @@ void api_metrics(struct req *r)
 	early_drop(early);
 }
 
-/* "a,b": the newest sample of each that is the caller's; the others are left out. */
+/* "a,b": the newest sample of each sandbox of the caller; others are omitted. */
 static void newest_samples(struct req *r)
 {
 	autofree char *ids = NULL;
@@ -182,10 +182,10 @@ void api_metrics_many(struct req *r)
 
 /* --- teams --- */
 
-struct steps { /* minutes put together, so that a long time is not a long answer */
+struct steps { /* minutes combined into steps, so that a long range gives a short answer */
 	json_t *list;
 	uint64_t step_s;
-	struct team_point sum; /* of the step that begins at sum.at_s */
+	struct team_point sum; /* the step that begins at sum.at_s */
 };
 
 static json_t *at_json(uint64_t at_s, const char *name, json_t *value)
@@ -219,7 +219,7 @@ static void add_to_step(void *user, const struct team_point *p)
 	st->sum.starts += p->starts;
 }
 
-/* The caller's own team and a range, by default the last week. Answers by itself. */
+/* The caller's own team and the range, by default the last week. On failure sends an answer. */
 static int read_team_range(struct req *r, uint64_t *from_s, uint64_t *to_s)
 {
 	*to_s = clock_wall_ms() / 1000;

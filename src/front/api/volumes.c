@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/volumes: making, listing, resizing and deleting volumes. What is in them: volume_content.c. */
+/* front/api/volumes: creates, lists, resizes and deletes volumes. Their files: volume_content.c. */
 #include <errno.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ static json_t *volume_json(const struct req *r, const struct volume *v, bool wit
 	return j;
 }
 
-/* The field sizeMB, in bytes; answers 400 by itself. */
+/* Parses the field sizeMB, in bytes; on failure sends 400. */
 static int read_size(struct req *r, const json_t *body, bool needed, uint64_t *ret)
 {
 	const struct front_options *o = &r->front->link.opt;
@@ -123,7 +123,7 @@ void api_volumes(struct req *r)
 	reply_json(r, 200, all, NULL);
 }
 
-/* Answers 404 by itself. */
+/* If there is none, sends 404. */
 static struct volume *find(struct req *r)
 {
 	struct volume *v = volume_find(r->front, r->caller.team, r->param);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/webhooks: webhooks of a team, as E2B has them; and what became of their deliveries. */
+/* front/api/webhooks: the webhooks of a team, as on E2B, and the results of their deliveries. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -42,7 +42,7 @@ static json_t *webhook_json(const struct webhook *w)
 	    (json_int_t)w->waiting);
 }
 
-/* --- reading --- */
+/* --- parsing --- */
 
 static int check_name(const char *name, struct err *e)
 {
@@ -57,7 +57,7 @@ static int check_name(const char *name, struct err *e)
 	    : err_set(e, EINVAL, "field 'name' must have 1 to %d bytes without control characters", NAME_MAX_BYTES);
 }
 
-/* A name may lead anywhere: that is looked at when it is called. But an address can be refused at once. */
+/* The address of a name is checked at delivery. A literal address can be refused at once. */
 static bool is_closed_address(const struct front *f, const char *host)
 {
 	struct sockaddr_in v4 = { .sin_family = AF_INET };
@@ -191,13 +191,13 @@ void api_webhook_add(struct req *r)
 	log_info("webhook created", "request=%s webhook=%s team=%s", r->id, w->id, w->team);
 	json_t *answer = webhook_json(w);
 
-	if (!want.secret) /* this once */
+	if (!want.secret) /* shown only this once */
 		(void)json_object_set_new(answer, "signatureSecret", json_string(made));
 	explicit_bzero(made, sizeof made);
 	reply_json(r, 201, answer, NO_STORE);
 }
 
-/* That of the path; answers by itself and returns NULL if there is none. */
+/* The webhook in the path. If there is none, sends an answer and returns NULL. */
 static struct webhook *find(struct req *r)
 {
 	struct webhook *w = webhook_find(r->front->record.webhooks, r->caller.team, r->param);

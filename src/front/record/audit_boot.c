@@ -7,7 +7,7 @@
  *					truncated
  *	fewer records than the table	a crash of the host, or tampering: restored from the table
  *	an empty file, not the first	the same
- *	records missing in both	the chain continues after the last known record; verify finds the gap
+ *	records missing in both		the chain continues after the last known record; verify finds the gap
  *	a bad line			stays unchanged; verify finds it */
 #include <errno.h>
 #include <stdio.h>
@@ -203,7 +203,7 @@ int audit_adopt(struct audit *t, struct err *e)
 	if (t->bytes == 0 && t->segment > 1) {
 		char fields[48];
 
-		/* the begin of a segment must be recorded, for its retention */
+		/* the start of a segment must be recorded, for its retention */
 		(void)snprintf(fields, sizeof fields, "{\"segment\":%u}", t->segment);
 		(void)audit_put(t, "trail.segment", NULL, str_of(fields));
 	}
