@@ -52,7 +52,7 @@ struct msg_hello {
 	struct msg_head head;
 };
 
-struct msg_limits { /* as maxima: where 0 means no limit, 0 allows unlimited sandboxes */
+struct msg_limits { /* as maxima: 0, where it means no limit, permits a sandbox without one */
 	uint64_t mem_bytes;
 	uint64_t disk_bytes;
 	uint32_t cpu_permille; /* 2000 = two cores */

@@ -31,7 +31,7 @@ struct stream_ops {
 	void (*on_data)(void *user, struct str data); /* data is valid during the call only */
 	void (*on_eof)(void *user);                   /* the peer writes no more; writing is still possible */
 	void (*on_drain)(void *user);                 /* may be NULL */
-	void (*on_error)(void *user, int no);         /* errno value; may come instead of any of the above */
+	void (*on_error)(void *user, int no);         /* errno value; may be called instead of any of the above */
 	void (*on_ready)(void *user);                 /* the filter accepts data from now on; may be NULL */
 	void (*on_moved)(void *user, size_t n);       /* n bytes were moved to the target of stream_splice() */
 };

@@ -13,7 +13,7 @@
 
 struct store;
 
-struct log_place { /* where the next piece goes */
+struct log_place { /* the position of the next piece */
 	uint32_t gen, seq;
 	uint64_t gen_bytes; /* in that generation so far, */
 	uint64_t old_bytes; /* and in the one before */

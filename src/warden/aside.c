@@ -78,8 +78,8 @@ int aside_watch(struct loop *l, pid_t pid, void (*done)(void *arg), void *arg)
 	return -ENOMEM;
 }
 
-/* Recognises orphans by their uid: the warden's own children run as root or as a user of the host. If one of
- * those is the first zombie that waitid() reports, the loop stops until its owner has reaped it. */
+/* Recognises orphans by their uid: the warden's own children run as root or as a user of the host. If waitid()
+ * reports one of those first, this returns; a later call continues after its owner has reaped it. */
 void aside_reap_orphans(void)
 {
 	for (;;) {

@@ -52,7 +52,7 @@ struct config {
 	uint64_t max_sandboxes, max_timeout_s;
 	uint64_t checkpoint_after_s; /* after a pause; a lower value only slows down clients that resume at once */
 	char image_packages[1024];   /* Debian packages, separated by blanks; "none": none */
-	char image_map[2048];        /* "IMAGE=TEMPLATE,...": images that stand for templates of the server */
+	char image_map[2048];        /* "IMAGE=TEMPLATE,...": images that are replaced by templates of the server */
 	char prices[256];            /* of usage, see base/prices.h; "": none */
 	uint64_t events_kept_s;      /* events of sandboxes, and the results of their deliveries */
 	uint64_t webhook_timeout_s, webhook_attempts, webhook_retry_ms;

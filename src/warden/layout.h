@@ -19,7 +19,7 @@ int layout_pid_file(const struct config *c, int *ret_fd, struct err *e);
 
 int layout_records_dir(const struct config *c, int *ret_fd, struct err *e);
 
-/* Removes the run directory after the last sandbox: only empty directories of the warden's own, so that a
+/* Removes the run directory after the last sandbox: only the warden's own files and empty directories, so that a
  * directory with other uses stays. */
 void layout_remove_run(const struct config *c);
 

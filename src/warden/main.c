@@ -307,7 +307,8 @@ static int open_helpers(struct warden *w, const struct programs *p, struct err *
 	return front_open(w, p->front_fd, p->front, FRONT_STATE, e);
 }
 
-/* Takes the build time from `info`, which the build writes last. The warden does not parse its contents. */
+/* Takes the build time of a template from the modification time of `info`, which the build writes last. The
+ * warden does not read the file. */
 static void date_templates(struct config *c)
 {
 	char path[PATH_MAX + 64];
