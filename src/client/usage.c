@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/usage: running time of sandboxes, by key, template and label. */
+/* client/usage: running time of sandboxes by key, template, day or label. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/agent/breaker: refuses calls at once while a server is away, and lets one through now and then to see whether
- * it is back. */
+/* client/agent/breaker: a circuit breaker. It refuses calls at once while a server is down, and lets one through now
+ * and then to probe whether it is back. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ struct atoll_breaker {
 	struct atoll_breaker_config cfg;
 	enum state state;
 	unsigned failures; /* in a row */
-	int64_t since_ms;  /* it opened, or its probe went out */
+	int64_t since_ms;  /* when it opened or sent its last probe */
 };
 
 static int64_t mono_now(void *user)
@@ -60,7 +60,8 @@ int atoll_breaker_enter(struct atoll_breaker *b, struct atoll_error *e)
 	int64_t now = b->cfg.now_ms(b->cfg.user), left = b->since_ms + b->cfg.open_ms - now;
 	bool go = b->state == CLOSED || left <= 0;
 
-	/* A probe that is never reported must not keep it half open for ever: after the same time the next one goes. */
+	/* A probe whose outcome is never reported must not keep the breaker half open: after open_ms, another one is
+	 * sent. */
 	if (b->state != CLOSED && go) {
 		b->state = HALF_OPEN;
 		b->since_ms = now;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/agent/cache: results of code that only computes, by session. A hash of session, language and code is the key;
- * a list in the order of their making says which go first. */
+/* client/agent/cache: caches the results of pure code, per session. The key is a hash of session, language and code.
+ * A list in order of insertion determines which entry is evicted first. */
 #include <errno.h>
 #include <openssl/evp.h>
 #include <pthread.h>
@@ -15,7 +15,7 @@
 #define SESSIONS_MAX 10000
 
 struct entry {
-	struct entry *next; /* in its slot */
+	struct entry *next; /* in the same hash slot */
 	struct entry *older, *newer;
 	unsigned char hash[32];
 	char session[64];
@@ -60,7 +60,7 @@ static void hash_of(const char *session, const char *language, const char *code,
 	if (md && EVP_DigestInit_ex(md, EVP_sha256(), NULL) == 1) {
 		for (size_t i = 0; i < ARRAY_LEN(parts); i++)
 			(void)EVP_DigestUpdate(md, parts[i],
-			    strlen(parts[i]) + 1); /* with the NUL: where one ends is part of it */
+			    strlen(parts[i]) + 1); /* includes the NUL, which separates the parts */
 		(void)EVP_DigestFinal_ex(md, ret, &n);
 	}
 	EVP_MD_CTX_free(md);

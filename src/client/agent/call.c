@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/agent/call: calls of a server's agent layer. */
+/* client/agent/call: calls the agent layer of a server. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,11 +18,11 @@ int atoll_agent_call(struct atoll *a, const char *method, const char *path, cons
 
 	if (strncmp(path, "/agent/", 7) != 0 || strpbrk(path, " \r\n"))
 		return client_fail(e, EINVAL, 0, "'%.80s' is not a path under /agent", path);
-	c.timeout_ms = 0; /* as long as the code of a message runs; atoll_set_stop() can end it */
+	c.timeout_ms = 0; /* no limit: the code may run for long; atoll_set_stop() can cancel it */
 	if (body && call_header(&c, "Content-Type: application/json") < 0)
 		return client_no_memory(e);
 	c.body = body ? str_of(body) : STR_NULL;
-	/* What was refused, or could not be run, is told in the body, too. */
+	/* The body also describes a message that was refused or could not be run. */
 	int rc = api_call(a, &c, e);
 	char *text = str_dup(c.answer.n ? buf_view(&c.answer) : STR_LIT(""));
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/agent/install: packages into a sandbox. A name is a name, and maybe a version: nothing that an installer takes
- * for an option or a URL. */
+/* client/agent/install: installs packages in a sandbox. A package is a name with an optional version, and nothing
+ * that an installer would parse as an option or a URL. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,13 +15,13 @@
 #define ALNUM "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 #define LOWER "abcdefghijklmnopqrstuvwxyz0123456789"
 
-/* n bytes from set, of which the first is a letter or digit. */
+/* Returns the length of the prefix of z with characters from set, whose first character must be a letter or digit. */
 static size_t name_of(const char *z, const char *set)
 {
 	return strchr(ALNUM, *z) && *z ? strspn(z, set) : 0;
 }
 
-/* pip: name, [extras], versions: numpy, pandas[excel]>=2.0,<3, or the absolute path of an archive. */
+/* Accepts pip's name, [extras] and versions: numpy, pandas[excel]>=2.0,<3; or the absolute path of an archive. */
 static bool pip_ok(const char *z)
 {
 	if (*z == '/')
@@ -52,7 +52,7 @@ static bool pip_ok(const char *z)
 	return true;
 }
 
-/* npm: name, @scope/name, with @version. */
+/* Accepts npm's name or @scope/name, with an optional @version. */
 static bool npm_ok(const char *z)
 {
 	if (*z == '@') {
@@ -70,7 +70,7 @@ static bool npm_ok(const char *z)
 	return !*z || (*z == '@' && z[1] && strspn(z + 1, ALNUM "._-^~+") == strlen(z + 1));
 }
 
-/* apt: name, name:arch, name=version. */
+/* Accepts apt's name, name:arch and name=version. */
 static bool apt_ok(const char *z)
 {
 	size_t n = *z && strchr(LOWER, *z) ? strspn(z, LOWER "+.-") : 0;

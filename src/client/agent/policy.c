@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/agent/policy: what is thought of a command, of code, of a path; the rules that come with the library. */
+/* client/agent/policy: evaluates commands, code and paths; contains the built-in rules. */
 #include "client/agent/policy.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy: what the files of the policy share: rules, and the worst that was found. */
+/* policy: declarations shared by the files of the policy: rules and findings. */
 #pragma once
 
 #include <jansson.h>
@@ -13,12 +13,12 @@
 
 enum policy_on { POLICY_COMMAND = 1, POLICY_CODE = 2, POLICY_FILE = 4 };
 
-struct policy_rule {                            /* one that an operator added */
-	char *id, *reason, *language, *pattern; /* language: NULL for all */
+struct policy_rule {                            /* a rule added by the operator */
+	char *id, *reason, *language, *pattern; /* language: NULL for any */
 	unsigned on;                            /* policy_on */
 	enum atoll_severity severity;
-	unsigned operations; /* of files: bits of policy_operation(); 0: all */
-	bool raw;            /* on the text as it was given, not on each command of it */
+	unsigned operations; /* for files: bits of policy_operation(); 0: any */
+	bool raw;            /* applies to the text as given, not to each command */
 	void *re;            /* pcre2_code */
 };
 
@@ -33,18 +33,18 @@ struct atoll_policy {
 	size_t n_keys;
 	struct policy_rule *rules;
 	size_t n_rules;
-	char **disabled; /* ids of rules that come with the library */
+	char **disabled; /* ids of disabled built-in rules */
 	size_t n_disabled;
 };
 
-/* The worst so far. */
+/* The most severe result so far. */
 struct finding {
 	const struct atoll_policy *p;
 	enum atoll_severity severity;
 	const char *rule, *reason;
 	unsigned nested;
-	size_t work;    /* bytes looked at: text in text in text must not take for ever */
-	char cwd[4096]; /* as far as `cd` told; "": not known */
+	size_t work;    /* bytes scanned, limited because texts can nest */
+	char cwd[4096]; /* set by `cd`; "" if unknown */
 };
 
 void finding_add(struct finding *f, const char *rule, enum atoll_severity severity, const char *reason);
@@ -57,25 +57,25 @@ struct policy_builtin {
 	const char *reason;
 };
 
-extern const struct policy_builtin policy_builtins[]; /* ends with id NULL */
+extern const struct policy_builtin policy_builtins[]; /* terminated by id NULL */
 void finding_builtin(struct finding *f, const char *id);
 
 /* --- the parts --- */
 
-void policy_scan_shell(struct finding *f, struct str text); /* all commands of it */
+void policy_scan_shell(struct finding *f, struct str text); /* scans all commands of the text */
 void policy_scan_words(struct finding *f, const struct shell_script *s, const struct shell_command *c,
     const struct shell_word *w, size_t n);
 void policy_scan_code(struct finding *f, const char *language, struct str code);
 void policy_scan_path(struct finding *f, unsigned operation, const char *path);
 
-bool policy_has_key(const struct atoll_policy *p, const char *key); /* it has a mode of its own */
+bool policy_has_key(const struct atoll_policy *p, const char *key); /* the rule has its own mode */
 
-unsigned policy_operation(const char *name); /* one bit; 0: unknown */
+unsigned policy_operation(const char *name); /* returns one bit, or 0 if unknown */
 
-/* Rules of the operator on one text. */
+/* Applies the operator's rules to a text. */
 void policy_match(struct finding *f, unsigned on, bool raw, const char *language, unsigned operation, struct str text);
 int policy_compile(struct policy_rule *r, struct atoll_error *e);
 void policy_rule_done(struct policy_rule *r);
 
-/* /a/./b//../c -> /a/c */
+/* Resolves /a/./b//../c to /a/c. */
 bool policy_resolve(const char *base, const char *path, char *ret, size_t size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/agent/policy_code: the shell commands in a piece of code: cells of bash, ! lines, %%bash, and literals that
- * are given to os.system, subprocess and child_process. Whatever is put together at run time is not seen. */
+/* client/agent/policy_code: finds shell commands in code: bash cells, ! lines, %%bash, and string literals passed to
+ * os.system, subprocess and child_process. Commands assembled at run time are not found. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -9,14 +9,15 @@
 #include "base/fd.h"
 #include "client/agent/policy.h"
 
-#define LITERALS_MAX 64 /* of one call */
+#define LITERALS_MAX 64 /* per call */
 
 static bool is_word(char c)
 {
 	return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* A literal at s->p, which is a quote; moves behind it. Escapes stand for the character behind them, but \n and \t. */
+/* Reads the literal at s->p, which is a quote, and advances past it. An escape is replaced by the character after it,
+ * except \n and \t. */
 static void take_literal(struct str *s, struct buf *out)
 {
 	char quote = *s->p;
@@ -29,7 +30,7 @@ static void take_literal(struct str *s, struct buf *out)
 			return;
 		}
 		if (*s->p == '\n' && !three && quote != '`')
-			return; /* not ended: no literal */
+			return; /* unterminated: not a literal */
 		if (*s->p == '\\' && s->n > 1) {
 			buf_ch(out, s->p[1] == 'n' ? '\n' : s->p[1] == 't' ? '\t' : s->p[1]);
 			str_skip(s, 2);
@@ -40,7 +41,8 @@ static void take_literal(struct str *s, struct buf *out)
 	}
 }
 
-/* The literals of a call whose "(" was just read. One alone is a line of shell; several are the words of a command. */
+/* Scans the literals of a call whose "(" was just read. A single one is a shell command line; several are the words
+ * of a command. */
 static void scan_call(struct finding *f, struct str s)
 {
 	autobuf struct buf line = BUF_INIT(SHELL_TEXT_MAX), words = BUF_INIT(SHELL_TEXT_MAX);
@@ -113,7 +115,7 @@ static struct str left_trim(struct str s)
 	return s;
 }
 
-/* ! and % of IPython. */
+/* Scans the ! and % lines of IPython. */
 static void scan_magics(struct finding *f, struct str code)
 {
 	for (struct str rest = code; rest.p;) {

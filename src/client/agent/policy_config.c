@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/agent/policy_config: modes and rules of an operator, and their patterns.
+/* client/agent/policy_config: the modes and rules of an operator, and their patterns.
  *
- * Patterns are PCRE2, with limits on the steps, the depth and the memory of one match: whoever wrote the text that is
- * looked at may have had the pattern in mind. A match that hits a limit counts as a match. */
+ * Patterns are PCRE2, with limits on the steps, depth and memory of a match, because the text may have been written
+ * to make the pattern slow. A match that hits a limit counts as a match. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/agent/policy_shell: what the commands of a shell would do, as far as one can tell without running them.
+/* client/agent/policy_shell: determines what shell commands would do, as far as possible without running them.
  *
- * Names are compared without their directory, options apart or joined, paths after they were resolved. What only runs
- * another command (env, timeout, xargs, sh -c, eval, find -exec) is looked through. */
+ * Names are compared without their directory, options separate or combined, and paths after they are resolved. For a
+ * command that runs another one (env, timeout, xargs, sh -c, eval, find -exec), the inner command is checked, too. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "base/fd.h"
 #include "client/agent/policy.h"
 
-struct cmd { /* one command, without what stood before its name */
+struct cmd { /* one command, without assignments before its name */
 	struct finding *f;
 	const struct shell_script *s;
 	const struct shell_command *c;
@@ -51,7 +51,7 @@ static bool is_interpreter(const char *name)
 	return is_shell(name) || is_one_of(name, all);
 }
 
-/* Whether an option stands among the words: -x (also in a cluster) or --long (also --long=...). */
+/* True if the words contain an option: -x (also in a cluster) or --long (also --long=...). */
 static bool has_option(const struct cmd *k, const char *letters, const char *long_name)
 {
 	for (size_t i = 1; i < k->n; i++) {
@@ -68,7 +68,7 @@ static bool has_option(const struct cmd *k, const char *letters, const char *lon
 	return false;
 }
 
-/* Where the options end at the latest: at the first "--", if there is one. */
+/* Returns the index of the first "--", or the number of words: no options follow it. */
 static size_t options_end(const struct cmd *k)
 {
 	size_t i = 1;
@@ -85,7 +85,7 @@ static bool is_option(const struct cmd *k, size_t i, size_t end)
 
 /* --- the rules --- */
 
-/* A directory without which nothing works, or all there is. Wildcards at the end stand for the directory. */
+/* True for "/" and directories that the system needs. Wildcards at the end stand for the directory. */
 static bool is_vital(const struct finding *f, const char *path)
 {
 	static const char *const all[] = {
@@ -113,7 +113,7 @@ static bool is_vital(const struct finding *f, const char *path)
 	while (n > 0 && strchr("*?", path[n - 1]))
 		n--;
 	if (n < strlen(path) && n > 0 && path[n - 1] != '/')
-		return false; /* /tmp* is not all of / */
+		return false; /* /tmp* does not match all of / */
 	if (!str_copy(cut, sizeof cut, (struct str) { path, n }) || (cut[0] != '/' && !f->cwd[0]))
 		return false;
 	return policy_resolve(f->cwd[0] ? f->cwd : "/", cut, whole, sizeof whole) && is_one_of(whole, all);
@@ -176,7 +176,7 @@ static void rule_init(const struct cmd *k)
 		finding_builtin(k->f, "reboot");
 }
 
-/* A command within the words of another: it nests as one in a text does. */
+/* Scans a command within the words of another one, with the same nesting limit as for text. */
 static void scan_slice(const struct cmd *k, size_t from, size_t to)
 {
 	if (from >= to)
@@ -224,7 +224,7 @@ static const char *download_in(const struct shell_script *s, size_t first, size_
 			if (strcmp(name, "wget") == 0)
 				return "wget-pipe-shell";
 			if (!strchr(name, '='))
-				break; /* behind assignments only */
+				break; /* only assignments may precede it */
 		}
 	}
 	return NULL;
@@ -238,7 +238,7 @@ static void add_download(const struct cmd *k, size_t first, size_t end)
 		finding_builtin(k->f, id);
 }
 
-/* What echo and cat put into the pipe is what the shell at its end runs. */
+/* A shell at the end of a pipe runs the output of echo and cat. */
 static void scan_pipe(const struct cmd *k)
 {
 	for (size_t i = k->c->from_first; i < k->c->from_end && i < k->s->n; i++) {
@@ -258,7 +258,7 @@ static void scan_pipe(const struct cmd *k)
 	}
 }
 
-/* sh, bash and the like: what they are told to run, by -c, by a file, or by their input. */
+/* Checks what sh, bash and other shells run: the text of -c, a file, or standard input. */
 static void rule_shell(const struct cmd *k)
 {
 	bool takes_text = false;
@@ -284,7 +284,7 @@ static void rule_shell(const struct cmd *k)
 		policy_scan_shell(k->f, str_of(k->c->input));
 }
 
-/* python -c, node -e, or a program from the pipe. */
+/* Checks python -c, node -e, or a program from standard input. */
 static void rule_interpreter(const struct cmd *k)
 {
 	bool python = strncmp(k->name, "python", 6) == 0;
@@ -340,7 +340,7 @@ static void rule_cd(const struct cmd *k)
 
 static const struct {
 	const char *name, *id;
-	void (*run)(const struct cmd *k); /* NULL: the name is enough */
+	void (*run)(const struct cmd *k); /* NULL: the name suffices */
 } names[] = {
 	{ "rm", NULL, rule_rm },
 	{ "chmod", NULL, rule_chmod },
@@ -393,7 +393,7 @@ static void scan_named(const struct cmd *k)
 
 static const struct {
 	const char *name, *with_value; /* options whose value is the next word */
-	unsigned operands;             /* that come before the command */
+	unsigned operands;             /* operands before the command */
 } wrappers[] = {
 	{ "env", "uCS", 0 },
 	{ "nohup", "", 0 },
@@ -435,7 +435,7 @@ static bool is_number(const char *z)
 	return *z && strspn(z, "0123456789") == strlen(z);
 }
 
-/* How many words the wrapper and its own options are; 0: it is none. */
+/* Returns the number of words of the wrapper with its options, or 0 if it is not one. */
 static size_t wrapper_words(const struct cmd *k)
 {
 	size_t i = 1;
@@ -456,7 +456,8 @@ static size_t wrapper_words(const struct cmd *k)
 				i++;
 		}
 		i += wrappers[w].operands;
-		/* "timeout 5 cmd" was counted; "nice -10 cmd", "strace -p 1 cmd": a number is never a command. */
+		/* Skip numbers, as in "nice -10 cmd" and "strace -p 1 cmd": a number is never a command. That of
+		 * "timeout 5 cmd" is skipped above. */
 		while (i < k->n && is_number(k->w[i].text))
 			i++;
 		return i;
@@ -485,7 +486,7 @@ void policy_scan_words(struct finding *f, const struct shell_script *s, const st
 	}
 }
 
-/* For the operator's rules: each command with single blanks, its name without a directory. */
+/* Applies the operator's rules to a command, with single spaces between words and its name without a directory. */
 static void match_command(struct finding *f, const struct shell_command *c)
 {
 	autobuf struct buf text = BUF_INIT(SHELL_TEXT_MAX);
@@ -505,7 +506,7 @@ void policy_scan_shell(struct finding *f, struct str text)
 {
 	struct shell_script s;
 
-	/* What cannot be looked through cannot be vouched for. */
+	/* A text that is too complex to scan is a finding, because it cannot be shown to be safe. */
 	f->work += text.n;
 	int rc = f->nested >= POLICY_NEST_MAX || f->work > POLICY_WORK_MAX ? -E2BIG : shell_parse(text, &s);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/agent/prepare: what a model wrote, as it should be run. */
+/* client/agent/prepare: converts code written by a model to the form in which it is run. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static bool contains(struct str s, const char *z)
 	return memmem(s.p, s.n, z, strlen(z)) != NULL;
 }
 
-/* How much one line speaks for each. */
+/* Adds the evidence in a line for each language. */
 static void weigh(struct str line, int *python, int *js, int *ts, int *bash)
 {
 	static const char *const py_starts[] = { "def ", "import ", "from ", "print(", "elif ", "except", "class ",
@@ -114,7 +114,7 @@ static bool is_fence(struct str line)
 	return str_starts(left_trim(line), "```") || str_starts(left_trim(line), "~~~");
 }
 
-/* What is in the fence, if all of the text is one; its language if it names one. */
+/* If the whole text is one fenced block, returns its content, and its language if it has one. */
 static struct str unfence(struct str code, char language[32])
 {
 	struct str rest = code, before = code;
@@ -260,7 +260,7 @@ int client_chdir_code(const char *language, const char *dir, char **ret, struct 
 	if (!*dir || strlen(dir) > 4096 || strpbrk(dir, "\r\n"))
 		return client_fail(e, EINVAL, 400, "field 'workingDirectory' must be a directory path");
 	autojson json_t *j = json_string(dir);
-	/* a string of JSON is one of these languages, too */
+	/* a JSON string is also a valid literal in these languages */
 	autofree char *quoted = i == 3 ? shell_quoted(dir) : j ? json_dumps(j, JSON_ENCODE_ANY) : NULL;
 
 	if (!j)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/agent/pure: whether code only computes: literals, operators, and names of a short list. No variable, as
- * somebody may have set it; no assignment, as somebody may read it; no loop, no attribute but of a few modules. */
+/* client/agent/pure: decides whether code only computes: it consists of literals, operators and names from a short
+ * list. It has no variables, which other code may have set, no assignments, which other code may read, no loops, and
+ * no attributes except those of a few modules. */
 #include <string.h>
 
 #include "base/fd.h"
@@ -123,8 +124,8 @@ static bool is_known(struct str name, const char *const *known)
 	return false;
 }
 
-/* The length of a literal at s.p, 0 if it does not end. Prefixed ones (f"...") and templates can hold names: those are
- * not literals. */
+/* Returns the length of the literal at s.p, or 0 if it is unterminated. Prefixed strings (f"...") and template
+ * strings can contain names, so they are not literals. */
 static size_t literal(struct str s)
 {
 	char quote = *s.p;
@@ -138,7 +139,7 @@ static size_t literal(struct str s)
 	return 0;
 }
 
-/* "=" alone is an assignment, unless it stands in the arguments of a call. */
+/* A single "=" is an assignment, except in the arguments of a call. */
 static bool is_operator(struct str s, size_t i, unsigned open)
 {
 	char c = s.p[i], next = i + 1 < s.n ? s.p[i + 1] : '\0', prev = i > 0 ? s.p[i - 1] : '\0';

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/agent/recover: which kind of failure it was, what to do about it, and what may be tried again.
+/* client/agent/recover: classifies a failure: what to do about it, and whether to retry.
  *
- * Code is not tried twice: it may have done half of its work. Only what failed on the way to the server, before the
- * server began with it, is. */
+ * Code is not run twice, because it may have done half of its work. Only a call that failed before the server started
+ * it is retried. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static bool is_transport(int no, int status)
 	    no == EPIPE;
 }
 
-/* The server is there and did not get to it: no code was run that could have been slow. */
+/* True if the server responded but did not start the call in time: no code ran that could have been slow. */
 static bool is_late(const struct atoll_error *e)
 {
 	return e->no == ETIMEDOUT && e->status == 504;

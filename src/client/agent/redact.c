@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/agent/redact: tokens and keys are taken out of what is shown: those of known shape, and those that are known.
- */
+/* client/agent/redact: removes tokens and keys from output: those with a known format, and known values. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +12,7 @@
 #include "http/json.h"
 
 #define TEXT_MAX (128u * 1024 * 1024)
-/* of a stream: what looks longer than that like the beginning of something is none */
+/* Limit for text that a stream holds back: a longer match is not a secret. */
 #define HELD_MAX (64 * 1024)
 #define PEM_HEAD_MAX 64
 
@@ -22,7 +21,7 @@ enum set { SET_ALNUM, SET_WORD, SET_UPPER, SET_HEX };
 static const struct {
 	const char *prefix;
 	enum set set;
-	size_t min; /* characters behind the prefix */
+	size_t min; /* characters after the prefix */
 } shapes[] = {
 	{ "ghp_", SET_ALNUM, 20 },
 	{ "gho_", SET_ALNUM, 20 },
@@ -58,7 +57,7 @@ static bool in_set(char c, enum set s)
 	}
 }
 
-/* How many bytes at s are a token; 0: none. */
+/* Returns the length of the token at s, or 0. */
 static size_t token_at(struct str s, char before)
 {
 	if (isalnum((unsigned char)before) || before == '_')
@@ -86,7 +85,7 @@ static size_t private_key_at(struct str s)
 	return !first ? 0 : last ? (size_t)(last - s.p) + sizeof end - 1 : s.n;
 }
 
-/* The password of a URL: "://user:" has been passed. */
+/* Returns the length of the password in a URL, after "://user:". */
 static size_t password_at(struct str text, size_t at)
 {
 	size_t from = at, n = 0;
@@ -115,7 +114,7 @@ static size_t known_at(struct str s, const char *const *secrets, size_t n_secret
 	return most;
 }
 
-/* The first bytes of all that is looked for: nearly every byte of a text is none of them. */
+/* Notes the first bytes of all secrets, so that most bytes of a text are skipped quickly. */
 static void note_first(bool first[256], const char *const *secrets, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -142,7 +141,7 @@ static void put_redacted(struct str in, const char *const *secrets, size_t n, st
 
 	note_first(first, secrets, n);
 	for (size_t i = 0; i < in.n;) {
-		/* a password begins with anything */
+		/* a password may begin with any character */
 		bool worth_a_look = first[(unsigned char)in.p[i]] || (i && in.p[i - 1] == ':');
 		size_t k = worth_a_look ? secret_at(in, i, secrets, n) : 0;
 
@@ -181,7 +180,7 @@ json_t *redact_string(json_t *s, const char *const *secrets)
 	return other;
 }
 
-/* Pictures as results have them, and as MCP has them. */
+/* True for image data in the format of results or of MCP. */
 static bool is_picture(const json_t *in, const char *name)
 {
 	return strcmp(name, "png") == 0 || strcmp(name, "jpeg") == 0 || strcmp(name, "pdf") == 0 ||
@@ -213,7 +212,8 @@ void redact_json(json_t *j, const char *const *secrets)
 
 /* --- in text that comes piece by piece --- */
 
-/* The first known secret that reaches beyond the cut, or beyond the end; else the cut. These may have blanks. */
+/* Returns the position of the first known secret that extends beyond the cut or the end of s, else the cut. A known
+ * secret may contain spaces. */
 static size_t before_known(struct str s, size_t cut, const char *const *secrets, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -227,7 +227,7 @@ static size_t before_known(struct str s, size_t cut, const char *const *secrets,
 	return cut;
 }
 
-/* The same for a private key, also one that has no end yet, and for what may still become one. */
+/* Does the same for a private key, including an unterminated one and text that may become one. */
 static size_t before_key(struct str s, size_t cut)
 {
 	static const char begin[] = "-----BEGIN ";
@@ -243,7 +243,8 @@ static size_t before_key(struct str s, size_t cut)
 	return cut;
 }
 
-/* So much can go out: what is behind it may be the beginning of something. A token has no blanks, so it ends at one. */
+/* Returns how many bytes can be sent: the rest may be the beginning of a secret. A token contains no spaces, so it
+ * ends at one. */
 static size_t whole(struct str s, const char *const *secrets, size_t n)
 {
 	size_t cut = s.n, was;
@@ -348,7 +349,7 @@ void redact_secrets_add(struct secrets *s, const char *value)
 	}
 	if (!(z = strdup(value)))
 		return;
-	if (s->n == SECRETS_MAX) { /* what was given last is more likely to be seen again */
+	if (s->n == SECRETS_MAX) { /* a recent value is more likely to be printed */
 		explicit_bzero(s->v[0], strlen(s->v[0]));
 		free(s->v[0]);
 		memmove(s->v, s->v + 1, --s->n * sizeof *s->v);

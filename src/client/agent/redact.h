@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* redact: what around atoll_redact() the session manager and the tools of agents need: where secrets are looked for,
- * and which are known. */
+/* redact: what the session manager and the agents' tools need besides atoll_redact(): streams, JSON, and the list of
+ * known secrets. */
 #pragma once
 
 #include <jansson.h>
@@ -15,29 +15,30 @@
 struct atoll_pair;
 struct atoll_sandbox;
 
-struct secrets {                  /* values that must not be shown */
-	char *v[SECRETS_MAX + 1]; /* with NULL behind them */
+struct secrets {                  /* values that must not be printed */
+	char *v[SECRETS_MAX + 1]; /* NULL-terminated */
 	size_t n;
 };
 
-/* The values of variables of a sandbox whose names say that they are secret. -EIO: it does not tell. */
+/* Gets the values of a sandbox's variables whose names mark them as secret. Returns -EIO if the sandbox does not
+ * respond. */
 int secrets_of(struct atoll_sandbox *sb, struct secrets *ret);
 void secrets_done(struct secrets *s);
-/* a copy, once; too short and too long ones are not taken, and the oldest goes when there are too many */
+/* Copies value unless it is already in the list, too short or too long. If the list is full, removes the oldest. */
 void redact_secrets_add(struct secrets *s, const char *value);
-void secrets_add_envs(struct secrets *s, const struct atoll_pair *envs, size_t n); /* those whose names say so */
+void secrets_add_envs(struct secrets *s, const struct atoll_pair *envs, size_t n); /* if secret by name */
 
-/* Of "NAME=value\0..." the values whose names say that they are secret; ret points into env, which is changed. Their
- * number. */
+/* Finds the values in "NAME=value\0..." whose names mark them as secret. ret points into env, which is modified.
+ * Returns their number. */
 size_t redact_env(char *env, size_t n, const char **ret, size_t max);
 
-/* All strings in j, in place; not the data of pictures. secrets: NULL-terminated, or NULL. */
+/* Redacts all strings in j in place, except image data. secrets is NULL-terminated, or NULL. */
 void redact_json(json_t *j, const char *const *secrets);
-/* takes s; a string with them taken out, maybe the same */
+/* Takes ownership of s. Returns a redacted string, which may be s itself. */
 json_t *redact_string(json_t *s, const char *const *secrets);
 
-/* Text that comes in pieces: a secret may be in two of them, so what could be the beginning of one is held back until
- * more comes or the end. What fn returns is returned if it is not 0; else 0, or -ENOMEM. */
+/* Redacts text that arrives in pieces. A secret may span two of them, so text that may be the beginning of one is
+ * held back until more arrives or the stream ends. Returns 0, the non-zero result of fn, or -ENOMEM. */
 struct redact_stream {
 	struct buf held;
 };
@@ -48,6 +49,6 @@ int redact_stream_feed(struct redact_stream *st, struct str text, const struct s
 int redact_stream_end(struct redact_stream *st, const struct secrets *s, redact_fn *fn, void *user);
 void redact_stream_done(struct redact_stream *st);
 
-/* Strings that are the pieces of one text: if a secret is in two of them, the whole text without it comes in their
- * place. -ENOMEM. */
+/* Redacts strings that are pieces of one text. If a secret spans two of them, they are replaced by one string with
+ * the whole redacted text. Returns 0 or -ENOMEM. */
 int redact_pieces(json_t *list, const struct secrets *s);

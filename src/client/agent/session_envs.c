@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/agent/session_envs: the variables that a session was made with. They are kept as the text of a JSON object,
- * because each sandbox that it goes on in gets them too. They may be secrets: what held them is wiped. */
+/* client/agent/session_envs: the variables that a session was created with. They are stored as the text of a JSON
+ * object, because each new sandbox of the session gets them, too. They may be secrets, so the memory is wiped. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ int session_envs_for_sandbox(const char *envs, struct session_envs *ret, struct 
 {
 	if (session_envs_read(envs ? envs : "{}", ret, e) < 0)
 		return -e->no;
-	/* whoever has settings for git has them as they are */
+	/* keep git settings that the caller gave */
 	if (json_object_get(ret->object, client_git_envs[0].name))
 		return 0;
 	for (size_t i = 0; i < CLIENT_GIT_ENVS; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/agent/session_open: the sandbox of a session, for use: the one that it has, awake again, or another one. */
+/* client/agent/session_open: opens the sandbox of a session: the current one, resumed if it is paused, or a new one. */
 #include "client/agent/sessions.h"
 
 #include <errno.h>
@@ -12,9 +12,9 @@
 #include "http/json.h"
 
 #define EXTEND_EVERY_MS 30000
-#define RUN_MARGIN_MS 60000 /* that a sandbox is there for after the last of what runs in it */
+#define RUN_MARGIN_MS 60000 /* lifetime of a sandbox after the end of its last run */
 
-/* One that does not answer may only be paused: then it is woken, and nothing is lost. */
+/* A sandbox that does not respond may be paused. If so, resumes it, and nothing is lost. */
 static bool wake(struct atoll *a, const char *sandbox_id, struct atoll_sandbox **ret)
 {
 	autofree char *path = api_path("/sandboxes/", sandbox_id, "");
@@ -38,7 +38,7 @@ static int make_another(struct atoll_sessions *m, struct atoll *a, const struct 
 	return rc < 0 && *snapshot ? sessions_make_sandbox(m, a, pub, pub->environment, envs, ret, e) : rc;
 }
 
-/* Its sandbox awake again, or another one. With the lock held, which it gives up. */
+/* Resumes the session's sandbox or creates a new one. Called with the lock held; releases it. */
 static int recover(struct atoll_sessions *m, struct atoll *a, struct session *s, struct atoll_sandbox **ret,
     bool *ret_woken, struct atoll_error *e)
 {
@@ -60,7 +60,7 @@ static int recover(struct atoll_sessions *m, struct atoll *a, struct session *s,
 		s->pub.recoveries++;
 		s->from_snapshot = from_snapshot;
 	} else if (rc < 0) {
-		s->state = SESSION_READY; /* as it was: the next call tries again */
+		s->state = SESSION_READY; /* unchanged: the next call tries again */
 		(void)pthread_cond_broadcast(&m->changed);
 	}
 	(void)pthread_mutex_unlock(&m->lock);
@@ -78,8 +78,8 @@ static int recover(struct atoll_sessions *m, struct atoll *a, struct session *s,
 	return 0;
 }
 
-/* How long the sandbox should be there for, from now on, if what begins now may take run_ms; 0: it is there for long
- * enough. With the lock. */
+/* Returns the lifetime that the sandbox needs from now on if the next run may take run_ms, or 0 if it has enough.
+ * Called with the lock held. */
 static uint64_t more_time(struct atoll_sessions *m, struct session *s, uint64_t run_ms)
 {
 	int64_t now = sessions_now(m), since = now - s->extended_ms;
@@ -95,22 +95,22 @@ static uint64_t more_time(struct atoll_sessions *m, struct session *s, uint64_t 
 	return ms;
 }
 
-/* It was used: it lives on, and so does its sandbox. What was given to the sandbox is never taken away: something else
- * may still run in it. */
+/* Extends the lifetime of the sandbox after use. It is never shortened, because something else may still run in the
+ * sandbox. */
 static void touch(struct atoll_sessions *m, struct atoll *a, const struct atoll_session *pub, uint64_t ms)
 {
 	struct atoll_error e = { 0 };
 
 	if (ms == 0)
 		return;
-	/* More than the server gives to anybody: then what every session has. */
+	/* If this exceeds the server's maximum, use the default of sessions. */
 	if (client_extend(a, pub->sandbox_id, (unsigned)((ms + 999) / 1000), &e) == -EINVAL && ms > m->cfg.timeout_ms)
 		(void)client_extend(a, pub->sandbox_id, (unsigned)((m->cfg.timeout_ms + 999) / 1000), &e);
 	if (m->cfg.on_changed)
 		m->cfg.on_changed(m->cfg.user, pub);
 }
 
-/* A handle of the sandbox that it has; without a call if the sandbox is known already. */
+/* Opens the session's sandbox; makes no call if it is already known. */
 static int open_there(struct atoll_sessions *m, struct atoll *a, struct atoll_session *pub, char *json,
     struct atoll_sandbox **ret, struct atoll_error *e)
 {
@@ -129,7 +129,7 @@ static int open_there(struct atoll_sessions *m, struct atoll *a, struct atoll_se
 	return 0;
 }
 
-/* Whatever is done in it is done in that session: the audit trail says so. */
+/* Sets the session id, which the audit trail records for each call into the sandbox. */
 static int name_session(struct atoll_sandbox **sb, const char *id, struct atoll_error *e)
 {
 	(*sb)->session = strdup(id);
@@ -140,7 +140,7 @@ static int name_session(struct atoll_sandbox **sb, const char *id, struct atoll_
 	return client_no_memory(e);
 }
 
-/* The sandbox that it had does not answer. With the lock held, which it gives up. */
+/* Replaces a sandbox that does not respond. Called with the lock held; releases it. */
 static int open_another(struct atoll_sessions *m, struct atoll *a, struct session *s, uint64_t run_ms,
     struct atoll_sandbox **ret, bool *ret_recovered, struct atoll_error *e)
 {
@@ -155,7 +155,7 @@ static int open_another(struct atoll_sessions *m, struct atoll *a, struct sessio
 	(void)pthread_mutex_lock(&m->lock);
 	s = sessions_find(m, pub.owner, pub.id);
 	if (s) {
-		s->extended_ms = woken ? 0 : s->extended_ms; /* awake, it has what anybody has who wakes one */
+		s->extended_ms = woken ? 0 : s->extended_ms; /* resuming sets the default lifetime */
 		ms = more_time(m, s, run_ms);
 		pub = s->pub;
 	}
@@ -188,7 +188,7 @@ int sessions_open(struct atoll_sessions *m, struct atoll *a, const char *owner, 
 
 	(void)pthread_mutex_unlock(&m->lock);
 	if (ret_recovered)
-		*ret_recovered = recovered_from != NULL; /* another thread was faster */
+		*ret_recovered = recovered_from != NULL; /* another thread has already replaced it */
 	rc = open_there(m, a, &pub, json, ret, e);
 	if (rc == -ENOENT && !recovered_from)
 		return sessions_open(m, a, owner, id, pub.sandbox_id, run_ms, ret, ret_recovered, e);

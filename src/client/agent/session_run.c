@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/agent/session_run: code and files by session.
+/* client/agent/session_run: runs code and transfers files by session.
  *
- * A run is tried again only while nothing of it has come back: if the way to the server fails, or if the sandbox turns
- * out to be gone before it began, in which case it goes on in a new one. */
+ * A run is retried only if none of its output has arrived: if the connection to the server failed, or if the sandbox
+ * had ended before the run started. In the latter case it runs in a new sandbox. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,13 +17,13 @@ struct run {
 	const struct atoll_code *code;
 	const struct atoll_code_events *on;
 	bool begun;
-	struct secrets secrets; /* with redact */
+	struct secrets secrets; /* used if redact is set */
 	struct redact_stream held_out, held_err;
 	struct atoll_execution *x;
 	struct atoll_session_result *out;
 };
 
-/* --- events are passed on, without secrets if that is wanted; that there was one is noted --- */
+/* --- events: passed on, redacted if configured; each sets begun --- */
 
 static int pass_stream(struct run *r, struct redact_stream *st, int (*fn)(void *user, const char *text, size_t n),
     const char *text, size_t n)
@@ -49,7 +49,7 @@ static int on_stderr(void *user, const char *text, size_t n)
 	return pass_stream(r, &r->held_err, r->on ? r->on->on_stderr : NULL, text, n);
 }
 
-/* What is held back of the streams comes before what follows it. */
+/* Sends the text held back of both streams, so that it precedes the next event. */
 static int let_out(struct run *r)
 {
 	int rc = 0;
@@ -61,7 +61,7 @@ static int let_out(struct run *r)
 	return rc;
 }
 
-/* Texts of an event without secrets; they live until clean_done(). */
+/* Redacted texts of an event, valid until clean_done(). */
 struct clean {
 	char *v[16];
 	size_t n;
@@ -86,7 +86,7 @@ static const char *clean(struct clean *c, const struct run *r, const char *text)
 	return z;
 }
 
-/* Of other types; each value is to be freed, and the list. NULL: there are none. */
+/* Redacts the values of other types. The caller frees each value and the list. Returns NULL if there are none. */
 static struct atoll_pair *clean_pairs(struct clean *c, const struct run *r, const struct atoll_pair *v, size_t n)
 {
 	struct atoll_pair *own = n ? calloc(n, sizeof *own) : NULL;
@@ -148,7 +148,7 @@ static int on_error(void *user, const struct atoll_code_error *err)
 	return c.failed ? -ENOMEM : r->on->on_error(r->on->user, &own);
 }
 
-/* The secrets of its sandbox, asked for once, and a copy of them for this run. */
+/* Gets the secrets of the sandbox, once per session, and copies them for this run. */
 static void learn_secrets(struct run *r, struct atoll_sandbox *sb)
 {
 	struct secrets s = { .n = 0 };
@@ -166,7 +166,7 @@ static void learn_secrets(struct run *r, struct atoll_sandbox *sb)
 				redact_secrets_add(&it->secrets, s.v[i]);
 			it->secrets_known = true;
 		}
-		/* What one run was given may be shown by a later one. */
+		/* A later run may print variables of this one. */
 		if (it)
 			secrets_add_envs(&it->secrets, r->code->envs, r->code->n_envs);
 		else
@@ -178,7 +178,7 @@ static void learn_secrets(struct run *r, struct atoll_sandbox *sb)
 		(void)pthread_mutex_unlock(&r->m->lock);
 		if (known || !it || round > 0)
 			break;
-		told = secrets_of(sb, &s) == 0; /* else it is asked again next time: it may be gone */
+		told = secrets_of(sb, &s) == 0; /* on failure, it is asked again next time: it may have ended */
 	}
 	secrets_done(&s);
 }
@@ -201,7 +201,7 @@ static int try_once(void *user, bool *ret_begun, struct atoll_error *e)
 		r->out->recovered |= recovered;
 		if (rc < 0)
 			return client_late(rc, e);
-		if (r->m->cfg.redact) /* before there is something to show */
+		if (r->m->cfg.redact) /* before any output */
 			learn_secrets(r, sb);
 		rc = atoll_run_code(sb, r->code, &on, &r->x, e);
 		if (rc != -ECANCELED && r->m->cfg.redact && let_out(r) != 0 && rc == 0)
@@ -215,7 +215,7 @@ static int try_once(void *user, bool *ret_begun, struct atoll_error *e)
 	}
 }
 
-/* Of the JSON of an execution. */
+/* Redacts the JSON of an execution. */
 static int redact_result(struct run *r)
 {
 	json_t *j = json_loads(r->out->json, 0, NULL);
@@ -273,7 +273,7 @@ int atoll_session_run(struct atoll_sessions *m, struct atoll *a, const char *own
 	struct atoll_code copy = *code;
 	struct run r = { .m = m, .a = a, .owner = owner, .id = id, .code = &copy, .on = on, .out = &out };
 
-	/* Whose it is comes before what it knows. */
+	/* Check that the session belongs to the owner before using its cache. */
 	if (atoll_session_get(m, owner, id, &there, e) < 0)
 		return -e->no;
 	copy.timeout_ms = code->timeout_ms ? code->timeout_ms : m->retry.timeout_ms;
@@ -281,7 +281,7 @@ int atoll_session_run(struct atoll_sessions *m, struct atoll *a, const char *own
 		*ret = out;
 		return 0;
 	}
-	/* Before it runs: whatever becomes of it, it may have changed something. */
+	/* Before the run, because even a failed one may have changed something. */
 	if (!pure)
 		atoll_session_written(m, id);
 	sessions_run_begin(m, owner, id);
@@ -321,13 +321,13 @@ struct transfer {
 	struct atoll_sessions *m;
 	struct atoll *a;
 	const char *owner, *id, *path;
-	const void *p; /* NULL: it is a download */
+	const void *p; /* NULL for a download */
 	size_t n;
 	char **ret;
 	size_t *ret_n;
 };
 
-/* A whole file is the same however often it is written: trying again is safe at any point. */
+/* Writing a whole file is idempotent, so it can be retried at any point. */
 static int transfer_once(void *user, bool *ret_begun, struct atoll_error *e)
 {
 	const struct transfer *t = user;

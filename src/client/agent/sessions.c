@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/agent/sessions: records of sessions, and the sandboxes that they have.
+/* client/agent/sessions: the list of sessions and their sandboxes.
  *
- * The lock is never held while a server is asked. A session whose sandbox is being made is in the list as
- * SESSION_MAKING, so that it counts, and so that a second caller waits for it instead of making another. */
+ * The lock is never held during a call to a server. A session whose sandbox is being created is in the list as
+ * SESSION_MAKING, so that it counts towards the limit and a second caller waits for it instead of creating another. */
 #include "client/agent/sessions.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 #define CPU_PERMILLE 500
 #define DISK_MB 1024
 #define ALERT_PERCENT 80
-/* unused for so long, a session that nobody asked for by name may lose its sandbox to another */
+/* After this time without use, a session that was not requested by name may lose its sandbox to another. */
 #define IDLE_MS 60000
 
 int64_t sessions_now(struct atoll_sessions *m)
@@ -119,7 +119,7 @@ static bool same_holder(const struct session *s, const struct atoll_session *as)
 	return strcmp(s->pub.owner, as->owner) == 0 && strcmp(s->pub.holder, as->holder) == 0;
 }
 
-/* Sessions that count for the holder of `as`: those that have a sandbox. */
+/* Counts the sessions of the holder of `as` that have a sandbox. */
 static size_t count_of(const struct atoll_sessions *m, const struct atoll_session *as)
 {
 	size_t n = 0;
@@ -129,7 +129,7 @@ static size_t count_of(const struct atoll_sessions *m, const struct atoll_sessio
 	return n;
 }
 
-/* The session that this agent has. Records of earlier versions have no scope: those are known by their holder. */
+/* Finds the session of this agent. Records of earlier versions have no scope and are matched by their holder. */
 static struct session *find_agent(struct atoll_sessions *m, const struct atoll_session *as)
 {
 	for (struct session *s = m->all; s; s = s->next) {
@@ -150,7 +150,7 @@ static void append(struct atoll_sessions *m, struct session *s)
 	*at = s;
 }
 
-/* Out of the list. It is freed now, or by the last thread that waits for it. */
+/* Removes the session from the list. It is freed now, or by the last thread that waits for it. */
 static void take_out(struct atoll_sessions *m, struct session *s)
 {
 	struct session **at = &m->all;
@@ -165,7 +165,7 @@ static void take_out(struct atoll_sessions *m, struct session *s)
 		session_free(s);
 }
 
-/* Waits until nobody is making its sandbox. -ENOENT: it has ended meanwhile, and s may be freed. */
+/* Waits until the session's sandbox is created. Returns -ENOENT if the session ended meanwhile; s may be freed then. */
 int sessions_wait_ready(struct atoll_sessions *m, struct session *s, struct atoll_error *e)
 {
 	s->users++;
@@ -186,7 +186,7 @@ int sessions_none(struct atoll_error *e, const char *id)
 
 /* --- sandboxes --- */
 
-/* The id of the last snapshot of a sandbox, by which one like it can be made; "" if there is none. */
+/* Gets the id of the latest snapshot of a sandbox, from which it can be recreated; "" if there is none. */
 void sessions_last_snapshot(struct atoll *a, const char *sandbox_id, char ret[128])
 {
 	autofree char *path = api_path("/snapshots?limit=1&sandboxID=", sandbox_id, "");
@@ -226,11 +226,11 @@ int sessions_make_sandbox(struct atoll_sessions *m, struct atoll *a, const struc
 
 	session_envs_done(&with);
 	if (rc == -ETIMEDOUT)
-		e->status = 504; /* nothing runs yet that could take too long */
+		e->status = 504; /* no code runs yet, so the server was too slow */
 	return rc;
 }
 
-/* Its sandbox, its results, and whoever wants to know. It is out of the list already. */
+/* Kills the sandbox, drops cached results and calls on_destroyed(). The session is already out of the list. */
 static int end_session(struct atoll_sessions *m, struct atoll *a, const struct atoll_session *pub, const char *why,
     struct atoll_error *e)
 {
@@ -240,12 +240,12 @@ static int end_session(struct atoll_sessions *m, struct atoll *a, const struct a
 		atoll_cache_written(m->cfg.cache, pub->id);
 	if (m->cfg.on_destroyed)
 		m->cfg.on_destroyed(m->cfg.user, pub, why);
-	return rc == -ENOENT ? 0 : rc; /* it had ended before */
+	return rc == -ENOENT ? 0 : rc; /* -ENOENT: already ended */
 }
 
 /* --- room for one more --- */
 
-/* Marks the sessions of an owner whose sandboxes are gone. With the lock held, which it gives up meanwhile. */
+/* Marks the sessions of an owner whose sandboxes have ended. Called with the lock held; releases it meanwhile. */
 static void mark_empty(struct atoll_sessions *m, struct atoll *a, const char *owner)
 {
 	struct atoll_list *l = NULL;
@@ -265,7 +265,8 @@ static void mark_empty(struct atoll_sessions *m, struct atoll *a, const char *ow
 	atoll_list_free(l);
 }
 
-/* The first that may lose its sandbox: one whose client has left, else the one that was used longest ago. */
+/* Returns the next session that may lose its sandbox: one whose client has disconnected, else the least recently
+ * used. */
 static struct session *find_idle(struct atoll_sessions *m, const struct atoll_session *as)
 {
 	struct session *idle = NULL;
@@ -282,8 +283,8 @@ static struct session *find_idle(struct atoll_sessions *m, const struct atoll_se
 	return idle;
 }
 
-/* With the lock held, which it gives up meanwhile. One whose client may come back stays known: it then goes on in a new
- * sandbox, and says so. */
+/* Kills the sandbox of a session. If its client may come back, the session stays in the list: it then continues in a
+ * new sandbox and reports this. Called with the lock held; releases it meanwhile. */
 static void evict(struct atoll_sessions *m, struct atoll *a, struct session *s)
 {
 	struct atoll_session pub = s->pub;
@@ -302,7 +303,7 @@ static void evict(struct atoll_sessions *m, struct atoll *a, struct session *s)
 	(void)pthread_mutex_lock(&m->lock);
 }
 
-/* Room for a session as `as`. With the lock held, which it gives up meanwhile. */
+/* Makes room for the session `as` if the limit is reached. Called with the lock held; releases it meanwhile. */
 int sessions_make_room(struct atoll_sessions *m, struct atoll *a, const struct atoll_session *as, struct atoll_error *e)
 {
 	for (bool looked = false; count_of(m, as) >= m->cfg.max_sessions; looked = true) {
@@ -367,7 +368,7 @@ static int session_new(struct atoll_sessions *m, const struct atoll *a, const st
 	return 0;
 }
 
-/* What was made, or that nothing was, for the session in the list. */
+/* Records the new sandbox of a session in the list. If sb is NULL, because none was created, removes the session. */
 int sessions_settle(struct atoll_sessions *m, struct session *s, struct atoll_sandbox *sb, struct atoll_session *ret)
 {
 	char *json = sb ? strdup(atoll_sandbox_json(sb)) : NULL;
@@ -391,7 +392,7 @@ int sessions_settle(struct atoll_sessions *m, struct session *s, struct atoll_sa
 	return json ? 0 : -ENOMEM;
 }
 
-/* With the lock held, which it gives up: the session is in the list already. */
+/* Creates the sandbox of a session that is already in the list. Called with the lock held; releases it. */
 static int create_listed(struct atoll_sessions *m, struct atoll *a, struct session *s,
     const struct atoll_session_spec *spec, struct atoll_session *ret, struct atoll_error *e)
 {
@@ -430,7 +431,7 @@ static int create(struct atoll_sessions *m, struct atoll *a, const struct atoll_
 	there = get ? find_agent(m, &s->pub) : NULL;
 	if (!there) {
 		rc = sessions_make_room(m, a, &s->pub, e);
-		there = get ? find_agent(m, &s->pub) : NULL; /* another thread may have made it meanwhile */
+		there = get ? find_agent(m, &s->pub) : NULL; /* another thread may have created it meanwhile */
 	}
 	if (there || rc < 0) {
 		rc = there ? sessions_wait_ready(m, there, e) : rc;
@@ -576,9 +577,9 @@ int atoll_sessions_adopt(struct atoll_sessions *m, const struct atoll_session *s
 	if (!mine)
 		return client_no_memory(e);
 	mine->pub = *s;
-	mine->pub.alerts = thresholds_or(s->alerts, m->cfg.alerts); /* earlier versions kept none */
+	mine->pub.alerts = thresholds_or(s->alerts, m->cfg.alerts); /* records of earlier versions have none */
 	mine->state = SESSION_READY;
-	mine->left = s->disposable; /* whatever connection it was of is gone */
+	mine->left = s->disposable; /* its connection has ended since */
 	(void)pthread_mutex_lock(&m->lock);
 	bool twice = sessions_find(m, s->owner, s->id) != NULL;
 

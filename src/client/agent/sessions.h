@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sessions: what the files of the session manager share. */
+/* sessions: declarations shared by the files of the session manager. */
 #pragma once
 
 #include <pthread.h>
@@ -10,32 +10,32 @@
 #define SESSIONS_TIMEOUT_MAX_MS 86400000u
 
 enum session_state {
-	SESSION_MAKING, /* its first sandbox, or another one: who wants to use it waits */
+	SESSION_MAKING, /* its sandbox is being created; callers wait */
 	SESSION_READY,
-	SESSION_GONE, /* whoever holds it frees it */
+	SESSION_GONE, /* freed by the last thread that waits for it */
 };
 
 struct session {
 	struct session *next;
 	struct atoll_session pub;
 	enum session_state state;
-	unsigned users; /* threads that wait for it */
-	unsigned runs;  /* that are under way in it: it does not expire */
+	unsigned users; /* threads waiting for it */
+	unsigned runs;  /* runs in progress; it does not expire meanwhile */
 	char *json;     /* of its sandbox, with the token; NULL: not known yet */
-	/* its variables, a JSON object; NULL: none. For each sandbox that it goes on in */
+	/* Its variables, a JSON object, or NULL. Each new sandbox gets them. */
 	char *envs;
-	int64_t extended_ms;    /* when the sandbox was last given more time, */
-	int64_t until_ms;       /* and until when; 0: not known */
-	bool from_snapshot;     /* its sandbox is made from one */
-	bool empty;             /* its sandbox is known to be gone: it does not count */
-	bool left;              /* its client has closed its connection, and nobody has used it since */
+	int64_t extended_ms;    /* when the sandbox's lifetime was last extended */
+	int64_t until_ms;       /* end of that lifetime; 0: unknown */
+	bool from_snapshot;     /* its sandbox was created from a snapshot */
+	bool empty;             /* its sandbox has ended; does not count */
+	bool left;              /* its client disconnected, and it was not used since */
 	struct secrets secrets; /* of its sandbox */
 	bool secrets_known;
 };
 
 struct atoll_sessions {
 	pthread_mutex_t lock;
-	pthread_cond_t changed; /* the state of a session */
+	pthread_cond_t changed; /* signals changes of a session's state */
 	struct session *all;    /* oldest first */
 	struct atoll_sessions_config cfg;
 	char *environment;
@@ -43,20 +43,19 @@ struct atoll_sessions {
 };
 
 int64_t sessions_now(struct atoll_sessions *m);
-/* with the lock; NULL: no such */
+/* Called with the lock held. Returns NULL if there is no such session. */
 struct session *sessions_find(struct atoll_sessions *m, const char *owner, const char *id);
 
-/* atoll_session_open() for what may take run_ms: the sandbox is there for at least as long. */
+/* Like atoll_session_open(), for a run of up to run_ms: the sandbox lives at least as long. */
 int sessions_open(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id,
     const char *recovered_from, uint64_t run_ms, struct atoll_sandbox **ret, bool *ret_recovered,
     struct atoll_error *e);
 
-/* Around what runs in a session, however long that takes. One that is not there is none to begin with, or has been
- * ended meanwhile. */
+/* Mark the beginning and end of a run in a session. They do nothing if the session does not exist or has ended. */
 void sessions_run_begin(struct atoll_sessions *m, const char *owner, const char *id);
 void sessions_run_end(struct atoll_sessions *m, const char *owner, const char *id);
 
-/* The connection of the client whose session that agent has was closed: when there is no room, it goes first. */
+/* Notes that the client of this agent's session has disconnected, so that the session is evicted first. */
 void sessions_leave(struct atoll_sessions *m, const char *owner, const char *agent_id);
 
 /* --- sessions.c, for session_open.c --- */
@@ -72,17 +71,17 @@ int sessions_settle(struct atoll_sessions *m, struct session *s, struct atoll_sa
 
 /* --- session_envs.c --- */
 
-struct session_envs { /* variables, taken apart */
+struct session_envs { /* parsed variables */
 	struct atoll_pair *v;
 	size_t n;
-	json_t *object; /* which v points into */
+	json_t *object; /* owns the strings in v */
 };
 
-/* as text; NULL if there are none */
+/* Converts variables to text; NULL if there are none. */
 int session_envs_take(const struct atoll_pair *v, size_t n, char **ret, struct atoll_error *e);
-void session_envs_forget(char *envs); /* wiped and freed; NULL is fine */
-/* envs NULL: there are none */
+void session_envs_forget(char *envs); /* wipes and frees; accepts NULL */
+/* Parses the text; envs may be NULL. */
 int session_envs_read(const char *envs, struct session_envs *ret, struct atoll_error *e);
-/* with what each sandbox of a session gets besides */
+/* Does the same, and adds the variables that each sandbox of a session gets. */
 int session_envs_for_sandbox(const char *envs, struct session_envs *ret, struct atoll_error *e);
 void session_envs_done(struct session_envs *s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/agent/settings: the settings of the agent layer, one JSON object. */
+/* client/agent/settings: parses the settings of the agent layer, a JSON object. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ void atoll_agent_settings_free(struct atoll_agent_settings *s)
 	free(s);
 }
 
-/* "512MB", "1GB", "1.5 GiB" or a number of megabytes; 0: none of that. */
+/* Parses "512MB", "1GB", "1.5 GiB" or a number of megabytes. Returns 0 if it is none of these. */
 uint64_t client_megabytes(const json_t *v)
 {
 	const char *z = json_string_value(v);
@@ -65,7 +65,7 @@ uint64_t client_megabytes(const json_t *v)
 	return mb >= 1 && mb <= 1048576 ? (uint64_t)mb : 0;
 }
 
-/* 0.5, or "0.5"; 0: none of that. */
+/* Parses 0.5 or "0.5". Returns 0 if it is neither. */
 static double processors(const json_t *v)
 {
 	const char *z = json_string_value(v);
@@ -132,8 +132,8 @@ int client_resources(const json_t *o, struct atoll_resources *ret, struct atoll_
 	return 0;
 }
 
-/* "${NAME}" stands for a variable of the environment, and nothing else does: a key in a file is a key that is
- * copied. */
+/* Stores the key. "${NAME}" is replaced by that environment variable, so that a file need not contain the key itself;
+ * nothing else is expanded. */
 static int take_key(struct atoll_agent_settings *s, const char *z, struct atoll_error *e)
 {
 	struct str name = str_of(z);
@@ -145,7 +145,7 @@ static int take_key(struct atoll_agent_settings *s, const char *z, struct atoll_
 			return client_no_memory(e);
 		z = getenv(var);
 		if (!z)
-			return 0; /* whoever needs a key says which variable it wants */
+			return 0; /* a caller that needs the key reports the missing variable */
 	}
 	s->api_key = strdup(z);
 	return s->api_key ? 0 : client_no_memory(e);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/agent/shell_words: the commands of a line of shell. A recursive descent over the bytes; depth, commands and
- * bytes are bounded. */
+/* client/agent/shell_words: parses the commands of a shell script. A recursive descent parser over bytes; depth,
+ * commands and bytes are limited. */
 #include "client/agent/shell_words.h"
 
 #include <errno.h>
@@ -11,8 +11,8 @@
 
 #define HEREDOCS_MAX 16
 
-struct heredoc {   /* waits for the end of its line */
-	size_t to; /* the command whose input it is; SIZE_MAX until that is in the list */
+struct heredoc {   /* its content starts on the next line */
+	size_t to; /* index of the command that reads it; SIZE_MAX until it is known */
 	char *end;
 	bool strip_tabs;
 };
@@ -22,17 +22,17 @@ struct parser {
 	size_t at;
 	struct shell_script *out;
 	unsigned depth;
-	int rc; /* sticks */
+	int rc; /* first error; sticky */
 };
 
-struct list { /* what stands between two of ; & newline, or all of them up to an end */
+struct list { /* a list of commands, up to its end */
 	struct parser *p;
 	char end;                              /* ')' '}' or 0 */
-	size_t inherited_first, inherited_end; /* the pipe that a group reads */
-	size_t pipeline;                       /* index of the first command of the pipeline under way */
-	bool piped;                            /* the next command reads it */
-	struct shell_command cmd;              /* under way */
-	size_t cmd_first;                      /* first of the commands that are part of it */
+	size_t inherited_first, inherited_end; /* commands piped into a group */
+	size_t pipeline;                       /* index of the first command of the current pipeline */
+	bool piped;                            /* the next command reads from the pipeline */
+	struct shell_command cmd;              /* being parsed */
+	size_t cmd_first;                      /* index of the first command nested in cmd */
 	struct buf word;
 	bool in_word, quoted;
 	size_t sub_first;
@@ -116,7 +116,7 @@ static void word_end(struct list *l)
 		v[c->n_words++] = (struct shell_word) { text, first, l->p->out->n };
 }
 
-/* Words that only say how commands belong together. */
+/* Keywords that only structure commands. */
 static bool is_keyword(const char *z)
 {
 	static const char *const all[] = { "!", "if", "then", "elif", "else", "fi", "while", "until", "do", "done",
@@ -174,7 +174,7 @@ static void pipeline_end(struct list *l)
 
 static void skip_arithmetic(struct list *l);
 
-/* $( or <( or ( has been read. */
+/* Parses a nested list after $( or <( or (. */
 static void nested(struct list *l, char end, size_t from_first, size_t from_end)
 {
 	struct parser *p = l->p;
@@ -210,7 +210,7 @@ static void backticks(struct list *l)
 	(void)fits(p, inner.rc);
 }
 
-/* ${IFS} and $IFS stand for a blank; other variables for themselves. */
+/* True at ${IFS} and $IFS, which stand for a space. Other variables are not expanded. */
 static bool is_ifs(struct parser *p)
 {
 	struct str rest = { p->in.p + p->at, p->in.n - p->at };
@@ -225,7 +225,7 @@ static bool is_ifs(struct parser *p)
 	return true;
 }
 
-/* Whether "((" at `at` ends in "))": else it is a group in a group, as it is for a shell. */
+/* True if "((" at `at` ends with "))". Otherwise, as in a shell, it is a group within a group. */
 static bool is_arithmetic(const struct parser *p, size_t at)
 {
 	unsigned open = 0;
@@ -261,7 +261,8 @@ static void dollar(struct list *l, bool in_quotes)
 	}
 }
 
-/* At the first of "((". Shifts in there are no here-documents; substitutions are still looked into. */
+/* Skips an arithmetic expression, from its "((". "<<" is a shift there, not a here-document. Substitutions are
+ * parsed. */
 static void skip_arithmetic(struct list *l)
 {
 	struct parser *p = l->p;
@@ -324,7 +325,7 @@ static int digit(int c)
 	return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : 99;
 }
 
-/* At most `max` digits of a number at p->at. */
+/* Reads a number of at most `max` digits at p->at. */
 static char escaped_number(struct parser *p, int base, int max)
 {
 	int v = 0;
@@ -364,7 +365,7 @@ static void ansi_quotes(struct list *l)
 
 /* --- redirections --- */
 
-/* The word behind a redirection, which is no argument. Ends before what ends a word. */
+/* Reads the word after a redirection, which is not an argument. Stops before the character that ends the word. */
 static char *redirect_word(struct list *l);
 
 static void heredoc_begin(struct list *l)
@@ -390,7 +391,7 @@ static struct str next_line(struct parser *p)
 	return line;
 }
 
-/* A line has ended: what follows is the content of its here-documents. */
+/* Reads the content of here-documents, which follows the line. */
 static void heredocs_read(struct list *l)
 {
 	struct parser *p = l->p;
@@ -451,9 +452,8 @@ static void greater_than(struct list *l)
 	p->at += peek(p, 0) == '>' || peek(p, 0) == '|' || peek(p, 0) == '&';
 	while (peek(p, 0) == ' ')
 		p->at++;
-	if (peek(p, 0) == '>' && peek(p, 1) == '(') { /* > >(sh): what it writes is what that reads */
-		/* The writer is not in the list yet: put it there, and go on with what is left of it as one more
-		 * command. */
+	if (peek(p, 0) == '>' && peek(p, 1) == '(') { /* > >(sh): sh reads what the command writes */
+		/* The writing command is not in the list yet. Append it, and parse the rest as another command. */
 		size_t first = l->pipeline;
 
 		p->at += 2;
@@ -476,7 +476,7 @@ static bool all_digits(const struct buf *b)
 	return b->n > 0;
 }
 
-/* One step of a word; false: c is not part of one. */
+/* Parses one step of a word. Returns false if c is not part of a word. */
 static bool word_step(struct list *l, int c)
 {
 	struct parser *p = l->p;
@@ -545,7 +545,7 @@ static void group(struct list *l, char end)
 	nested(l, end, first, last);
 }
 
-/* What stands between words. False: the end of the list. */
+/* Parses what separates words. Returns false at the end of the list. */
 static bool separator(struct list *l, int c)
 {
 	struct parser *p = l->p;

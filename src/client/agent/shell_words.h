@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shell_words: the commands of a line of shell, taken apart and not run: quotes, lists, pipes, groups, substitutions,
- * here-documents.
+/* shell_words: parses the commands of a shell script without running them: quotes, lists, pipes, groups,
+ * substitutions, here-documents.
  *
- * Nothing is expanded, but for $IFS, which is a blank, and the escapes of $'...'. What a shell would call a syntax
- * error is read as well as it can be: the caller looks for what is in there, it does not judge how it is written. */
+ * Only $IFS, which becomes a space, and the escapes of $'...' are expanded. Syntax errors are tolerated, because the
+ * caller looks for commands and does not validate the script. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,25 +13,25 @@
 
 #define SHELL_TEXT_MAX (1024 * 1024)
 #define SHELL_COMMANDS_MAX 20000
-#define SHELL_DEPTH_MAX 24 /* of substitutions and groups in each other */
+#define SHELL_DEPTH_MAX 24 /* nesting of substitutions and groups */
 
 struct shell_word {
-	char *text;                /* without its quotes; what a substitution would give is not in it */
-	size_t sub_first, sub_end; /* the commands of its substitutions, in the script; equal: none */
+	char *text;                /* without quotes and the output of substitutions */
+	size_t sub_first, sub_end; /* range of its substitutions' commands in the script; empty if equal */
 };
 
 struct shell_command {
 	struct shell_word *words;
 	size_t n_words;
-	size_t from_first, from_end; /* the commands whose output is its input; equal: none */
-	char *input;                 /* of a here-document or here-string; NULL: none */
+	size_t from_first, from_end; /* range of the commands piped into it; empty if equal */
+	char *input;                 /* here-document or here-string, or NULL */
 };
 
-struct shell_script { /* in an order in which substitutions come before what they are part of */
+struct shell_script { /* substitutions come before the command they are part of */
 	struct shell_command *v;
 	size_t n;
 };
 
-/* -E2BIG: longer or deeper than the limits above; -ENOMEM. */
+/* Returns 0, -E2BIG if the text is longer or deeper than the limits above, or -ENOMEM. */
 int shell_parse(struct str text, struct shell_script *ret);
 void shell_done(struct shell_script *s);

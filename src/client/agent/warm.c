@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/agent/warm: sandboxes that nobody has used. */
+/* client/agent/warm: a pool of unused sandboxes. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,9 +12,9 @@
 struct atoll_warm {
 	pthread_mutex_t lock;
 	struct atoll *a;
-	struct atoll_spec spec; /* strings and arrays are the caller's */
+	struct atoll_spec spec; /* its strings and arrays belong to the caller */
 	size_t target, n;
-	struct atoll_sandbox *waiting[TARGET_MAX]; /* the oldest first */
+	struct atoll_sandbox *waiting[TARGET_MAX]; /* oldest first */
 	struct atoll_warm_stats stats;
 };
 
@@ -78,7 +78,7 @@ int atoll_warm_take(struct atoll_warm *w, struct atoll_sandbox **ret, struct ato
 	bool hit = false;
 
 	for (struct atoll_sandbox *sb; !hit && (sb = pop(w));) {
-		/* Its time has run while it waited, and may be over. Whoever takes it has all of it. */
+		/* Its timeout has run while it waited and may have expired. Restart it for the new user. */
 		hit = atoll_set_timeout(w->a, atoll_sandbox_id(sb), w->spec.timeout_s ? w->spec.timeout_s : 300, e) ==
 		    0;
 		if (hit)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/mock/api: the control API of the mock: sandboxes come and go. */
+/* client/mock/api: the control API of the mock: creates, changes and kills sandboxes. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/mock/code: contexts of a mock sandbox, and the stream of what runs in them. */
+/* client/mock/code: contexts of a mock sandbox, and the streams of code that runs in them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/mock/command: commands that the mock pretends to run: echo, cat, pwd, sleep, true, false, exit and python3
- * FILE, several with ';' between them, with quotes, $NAME and >&2. Any other it says it cannot run, and ends with
+/* client/mock/command: simulates the commands echo, cat, pwd, sleep, true, false, exit and python3 FILE, several
+ * separated by ';', with quotes, $NAME and >&2. For any other command it prints that it cannot run it, and exits with
  * 127. */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #define KILLED (-1)
 
 struct line {
-	struct buf text; /* the words, NUL between them */
+	struct buf text; /* the words, separated by NULs */
 	size_t at[WORDS_MAX];
 	size_t n;
 	bool to_stderr;
@@ -47,7 +47,7 @@ static const char *expand(const struct mock_process *p, const char *at, struct b
 	return at + 1 + n;
 }
 
-/* One command of a line, up to a ';' or the end; returns what follows. */
+/* Parses one command, up to a ';' or the end. Returns the rest of the line. */
 static const char *parse(const struct mock_process *p, const char *at, struct line *l)
 {
 	char quote = 0;
@@ -95,7 +95,7 @@ static int nap(struct mock_process *p, double seconds)
 	return p->killed || p->sb->m->closing ? KILLED : 0;
 }
 
-/* What it is given, until that ends. */
+/* Copies standard input to its end. */
 static int copy_input(struct mock_process *p)
 {
 	while (p->with_input && !p->killed && !p->sb->m->closing) {
@@ -148,7 +148,7 @@ static void on_line(void *user, json_t *line)
 	const char *type = json_string_value(json_object_get(line, "type"));
 	const json_t *text = json_object_get(line, strcmp(type, "error") == 0 ? "traceback" : "text");
 
-	if (strcmp(type, "result") != 0) /* only a prompt would show it */
+	if (strcmp(type, "result") != 0) /* only an interactive prompt shows it */
 		mock_process_put(p, strcmp(type, "stdout") == 0 ? "stdout" : "stderr", json_string_value(text),
 		    json_string_length(text));
 	json_decref(line);
@@ -168,7 +168,7 @@ static int run_file(struct mock_process *p, const char *name)
 	autojson json_t *data = json_incref(json_object_get(mock_file(p->sb, buf_cstr(&path)), "data"));
 
 	if (!data)
-		return copy_file(p, name); /* says that it is not there */
+		return copy_file(p, name); /* prints that it does not exist */
 	const struct mock_run r = {
 		.vars = vars,
 		.envs = json_object_get(p->config, "envs"),
@@ -181,7 +181,7 @@ static int run_file(struct mock_process *p, const char *name)
 	return end == MOCK_LEFT ? KILLED : end == MOCK_RAISED ? 1 : 0;
 }
 
-/* ret: its status; returns false for an exit, or when it was killed. */
+/* *ret is the exit status. Returns false after an exit command, or if it was killed. */
 static bool run(struct mock_process *p, struct line *l, int *ret)
 {
 	const char *name = word(l, 0), *cwd = json_string_value(json_object_get(p->config, "cwd"));
@@ -214,7 +214,7 @@ static bool run(struct mock_process *p, struct line *l, int *ret)
 	return *ret != KILLED;
 }
 
-/* A command that is given as words: arguments from `first` on, after cmd unless that is NULL. */
+/* Runs a command given as words: the arguments from `first` on, preceded by cmd unless it is NULL. */
 static int run_words(struct mock_process *p, const char *cmd, size_t first)
 {
 	const json_t *args = json_object_get(p->config, "args");
@@ -247,7 +247,7 @@ int mock_command(struct mock_process *p)
 
 	if (!cmd || strcmp(cmd, "/bin/bash") != 0 || !at)
 		return cmd ? run_words(p, cmd, 0) : 127;
-	if (strcmp(at, "exec -- \"$@\"") == 0) /* how the command line gives words to a login shell */
+	if (strcmp(at, "exec -- \"$@\"") == 0) /* `atoll exec` passes words to a login shell this way */
 		return run_words(p, NULL, 4);
 	while (more && *at) {
 		struct line l;

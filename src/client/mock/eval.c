@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/mock/eval: the little Python that the mock understands: one statement a line; names, whole numbers, strings, +
- * - * / // %, parentheses, os.environ['NAME'], print(), time.sleep(), import. Anything else is an error that says that
- * this is a mock. */
+/* client/mock/eval: the subset of Python that the mock understands: one statement per line; names, integers, strings,
+ * + - * / // %, parentheses, os.environ['NAME'], print(), time.sleep(), import. Anything else is an error that says
+ * that this is a mock. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ struct eval {
 	const struct mock_run *r;
 	const char *at;
 	unsigned depth;
-	char name[32], value[200]; /* of the error; name[0] == 0: none yet */
+	char name[32], value[200]; /* of the error; name[0] == 0 if none */
 };
 
 static json_t *raise(struct eval *v, const char *name, const char *value)
@@ -135,7 +135,7 @@ static json_t *atom(struct eval *v)
 	return puzzled(v);
 }
 
-/* Takes both. */
+/* Takes ownership of a and b. */
 static json_t *apply(struct eval *v, char op, json_t *a, json_t *b)
 {
 	autojson json_t *x = a, *y = b;
@@ -162,7 +162,7 @@ static json_t *apply(struct eval *v, char op, json_t *a, json_t *b)
 	if (op == '%' || op == 'd') {
 		json_int_t rest = m % n;
 
-		if (rest != 0 && (rest < 0) != (n < 0)) /* Python's sign */
+		if (rest != 0 && (rest < 0) != (n < 0)) /* the sign follows the divisor, as in Python */
 			rest += n;
 		r = op == '%' ? rest : (m - rest) / n;
 	}
@@ -236,7 +236,7 @@ static bool at_end(struct eval *v)
 	return *v->at == '\0' || *v->at == '#';
 }
 
-/* The value of what is between parentheses that are open, and that end the line. */
+/* Evaluates the argument after an open parenthesis; the ")" must end the line. */
 static json_t *argument(struct eval *v)
 {
 	json_t *value = sum(v);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/mock/files: the files of a mock sandbox, and what is told of their changes. */
+/* client/mock/files: the files of a mock sandbox, and the events of their changes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,7 +119,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* All paths below a directory, sorted; malloc'ed array. */
+/* Returns all paths below a directory, sorted. The caller frees the array. */
 static const char **below(struct mock_sandbox *sb, const char *dir, size_t *ret_n)
 {
 	const char **all = calloc(json_object_size(sb->files) + 1, sizeof(*all)), *path;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/mock/mock: its threads and its HTTP. One thread per connection; requests are read whole. */
+/* client/mock/mock: threads and HTTP of the mock. One thread per connection; requests are read completely. */
 #include "client/mock/mock.h"
 
 #include <errno.h>
@@ -95,7 +95,7 @@ static void send_all(struct mock_call *c, const void *p, size_t n)
 	}
 }
 
-/* The lock is free meanwhile: the client may be waiting for another call before it reads. */
+/* Releases the lock while sending: the client may be waiting for another call before it reads. */
 static void send_unlocked(struct mock_call *c, struct str bytes)
 {
 	(void)pthread_mutex_unlock(&c->m->lock);
@@ -242,7 +242,7 @@ static void header(struct mock_call *c, struct head *h, struct str name, struct 
 		c->timeout_ms = (unsigned)n;
 }
 
-/* The head of a request, which libcurl wrote: no stranger sends us anything. */
+/* Parses the head of a request. It comes from libcurl in this process, so it is trusted. */
 static int read_head(struct mock_call *c, struct buf *in, struct head *h)
 {
 	char *end;
@@ -305,7 +305,7 @@ static int read_body(struct mock_call *c, struct buf *in, const struct head *h, 
 	return body->bad ? -ENOMEM : 0;
 }
 
-/* A message in an envelope, or the body itself. */
+/* Parses a message in an envelope, or the plain body. */
 static json_t *body_json(struct str body)
 {
 	struct str in = body;
@@ -356,7 +356,7 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-/* Only this process: the name of the socket is no secret. */
+/* Accepts only this process: others can find the name of the socket. */
 static bool is_us(int fd)
 {
 	struct ucred peer;
@@ -434,7 +434,7 @@ void mock_free(struct mock *m)
 	(void)pthread_mutex_lock(&m->lock);
 	m->closing = true;
 	if (m->listener >= 0)
-		(void)shutdown(m->listener, SHUT_RDWR); /* wakes its thread */
+		(void)shutdown(m->listener, SHUT_RDWR); /* wakes the listener thread */
 	(void)pthread_cond_broadcast(&m->changed);
 	while (m->threads > 0)
 		(void)pthread_cond_wait(&m->changed, &m->lock);

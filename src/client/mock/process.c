@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/mock/process: processes of a mock sandbox: a thread each, whose events every stream of it sends. */
+/* client/mock/process: processes of a mock sandbox: one thread each, whose events are sent to every stream that is
+ * connected to it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +59,7 @@ static void stream(struct mock_call *c, struct mock_process *p, size_t from, boo
 	if (!p->sb->running && !p->sb->paused) {
 		c->broken = true;
 	} else if (more && !c->broken) {
-		p->killed = is_first || p->killed; /* the time of a start is that of the process */
+		p->killed = is_first || p->killed; /* the timeout of the start call kills the process */
 		(void)pthread_cond_broadcast(&c->m->changed);
 		mock_stream_end(c, "deadline_exceeded", "the timeout has expired");
 	} else {
@@ -128,7 +129,7 @@ static void tell(struct mock_call *c, struct mock_process *p, const char *what)
 		buf_put(&p->input, bytes.p, bytes.n);
 	}
 	(void)pthread_cond_broadcast(&c->m->changed);
-	/* A signal has been acted on when the call returns: a second one meets nobody. */
+	/* The signal takes effect before the call returns, so a second signal finds no process. */
 	while (p->killed && !p->ended && mock_stream_wait(c, UINT64_MAX))
 		;
 	mock_json(c, 200, json_object());

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/mock/watch: changes of files in a mock sandbox, streamed or asked for. */
+/* client/mock/watch: changes of files in a mock sandbox, streamed or polled. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "client/mock/state.h"
 #include "http/json.h"
 
-/* The message of a change if a watcher of dir is told of it, else NULL. */
+/* Returns the message about a change if it concerns a watcher of dir, else NULL. */
 static json_t *message(const json_t *change, const char *dir, bool recursive)
 {
 	const char *path = json_string_value(json_object_get(change, "path"));
@@ -36,7 +36,7 @@ static void stream(struct mock_call *c, struct mock_sandbox *sb, const char *dir
 		}
 	} while (sb->running && mock_stream_wait(c, until));
 	if (!sb->running)
-		c->broken = true; /* a sandbox that is killed ends its streams abruptly */
+		c->broken = true; /* killing a sandbox ends its streams abruptly */
 	else
 		mock_stream_end(c, "deadline_exceeded", "the timeout has expired");
 }
