@@ -455,7 +455,7 @@ static void blame_volume(const struct restore *rs, struct err *e)
 	static const char *const words[] = { "Can't open file", "has bad ", "Can't open vma",
 		"Can't change working dir", "Unable to open", "Can't open 0x", "Can't restore file pos",
 		"Too many levels of symbolic links", "Can't bind unix socket", "Can't connect", "Can't create ghost",
-		"Can't link", "unlink remap" };
+		"Can't link", "link remap" };
 	char text[sizeof e->text];
 
 	for (size_t i = 0; rs->spec->n_volumes > 0 && e->no == EIO && i < ARRAY_LEN(words); i++) {
