@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 
-/* Called before a sandbox is made or restored, because core_pattern may have changed since the daemon started. See
+/* Called before a sandbox is started, because core_pattern may have changed since the daemon started. See
  * base/inherited.h. */
 int limits_core(struct err *e);
 /* ... of a restored process, whose rlimits are those of its checkpoint */
@@ -19,7 +19,7 @@ int limits_core_of(int pid, struct err *e);
  * sandbox gets a share of what the host allows. */
 int limits_user(struct err *e);
 
-/* Sets the hard limit of open files to open_files, but not above our own limit. */
+/* Sets the soft and hard limits of open files to open_files, but not above our own hard limit. */
 int limits_process(uint32_t open_files, struct err *e);
 /* ... of another process, over whose user namespace we have power */
 int limits_process_of(int pid, uint32_t open_files, struct err *e);

@@ -16,7 +16,7 @@ enum step {
 	STEP_BORN,       /* B1 to B0, 1 fd: pidfd of the new pid 1, whose id map is written */
 	STEP_SEED,       /* B1 to C, 1 fd: init's socket to the seed; only if there is one */
 	STEP_LINKED,     /* B0 to C: eth0 exists */
-	STEP_MOUNTS,     /* B0 to C, 3 fds: root, /dev, the init program */
+	STEP_MOUNTS,     /* B0 to C, 3 or 4 fds: root, /dev, the init program, the view if there is one */
 	STEP_VOLUMES,    /* B0 to C, 1 fd for each volume; only if there are any */
 	STEP_SEATED,     /* B1 to B0, B0 to C: pid 1 is in its cgroups */
 	STEP_GO,         /* B0 to B1: init listens, the seed may join */

@@ -71,8 +71,8 @@ int storage_volumes(struct storage *p, void (*fn)(void *arg, const char *name, u
 
 int storage_forget_memory(struct storage *p, const char *name, struct err *e);
 
-/* Called in a forked helper that outlives the warden and so must not hold its locks. Closes all of the storage's
- * fds but the one it returns; from then on this process deletes synchronously. */
+/* Called in a forked helper that outlives the warden and so must not hold its locks. Returns the one fd of the
+ * storage that the helper keeps; the caller closes all others. From then on this process deletes synchronously. */
 int storage_for_helper(struct storage *p);
 
 /* Deletes the sandboxes for which keep() returns false. Snapshots, checkpoints and volumes stay. */

@@ -3,8 +3,8 @@
  * counters.
  *
  * Deleting a subvolume takes microseconds or, with much unwritten data in it, half a second; the warden's loop
- * must not wait for that. The helper processes one request at a time and exits with its last client. The next
- * storage_open() deletes what it has not got to. */
+ * must not wait for that. The helper processes one request at a time and exits with its last client.
+ * storage_keep_only() deletes at the next start what it has not got to. */
 #pragma once
 
 #include <stdbool.h>

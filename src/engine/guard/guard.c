@@ -57,8 +57,9 @@ static uint64_t number(struct str s, unsigned base)
 	return v;
 }
 
-/* netlink:	sk Eth Pid Groups Rmem Wmem ...
- * udp, icmp:	sl: local remote st TX:RX ...; what lies received in a UDP socket is counted by the kernel */
+/* netlink: sk Eth Pid Groups Rmem Wmem ...
+ * udp, icmp: sl: local remote st TX:RX ... The kernel charges received data of a UDP socket, so that does not
+ * count. */
 uint64_t guard_line(enum guard_table table, const char *line, size_t n)
 {
 	struct str f[FIELDS_MAX];

@@ -21,5 +21,5 @@ int link_make(const struct slot *s, int netns_fd, uint32_t mtu, struct err *e);
 /* Called in the sandbox's network namespace: brings lo and eth0 up, sets the address and the default route. */
 int link_inside(const struct slot *s, struct err *e);
 
-/* Also called there: sets that network's sysctls. Its groups are count of ours, starting at first. */
+/* Also called there: sets that network's sysctls. first, count: the range of group ids that may open ping sockets. */
 int link_sysctls(uint32_t first, uint32_t count, struct err *e);

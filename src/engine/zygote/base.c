@@ -194,7 +194,7 @@ int base_find(int dir, int cgroup_fd, struct base_found *ret, struct err *e)
 	return r < 0 ? err_set(e, -r, "find what it shares with the zygote: %s", strerror(-r)) : 0;
 }
 
-/* --- keeping ------------------------------------------------------------------------------------------------ */
+/* --- saving ------------------------------------------------------------------------------------------------- */
 
 int base_save(int image, const struct base_found *b, struct err *e)
 {

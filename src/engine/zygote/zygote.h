@@ -56,8 +56,7 @@ int zygote_connect_in(const struct zygote_config *cfg, const char *key, int user
  * of a socket pair whose other end init has. zygote_await() then waits for the copy's pid. The copy does nothing
  * until zygote_go(), and exits if the connection closes. */
 int zygote_ask(int conn, int proc_fd, pid_t pid, int pidfd, int seed_fd);
-int zygote_await(int conn, int pidfd, pid_t *ret_pid, struct err *e); /* -ESRCH: the sandbox exited before the copy
-								       * was made */
+int zygote_await(int conn, int pidfd, pid_t *ret_pid, struct err *e); /* -ESRCH: the sandbox has exited */
 void zygote_go(int conn); /* the sandbox is complete, and the copy is in its cgroups */
 
 /* Makes a zygote if none answers; blocks until it is ready. ENGINE_NEVER: the template cannot have one. Called by
