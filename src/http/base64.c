@@ -50,7 +50,7 @@ int base64_decode(struct str in, struct buf *out)
 		}
 	}
 	if (acc)
-		return -EINVAL; /* bits that belong to no byte: two spellings of one text */
+		return -EINVAL; /* non-zero trailing bits: the text would have two encodings */
 	out->n += room;
 	return 0;
 }
@@ -59,7 +59,7 @@ void base64_encode(struct buf *out, struct str in, bool pad)
 {
 	const unsigned char *p = (const unsigned char *)in.p;
 	size_t i = 0, whole = in.n / 3 * 4;
-	/* at once: every byte that a command prints comes through here */
+	/* reserved at once: every byte that a command prints passes through here */
 	char *to = whole ? buf_room(out, whole) : NULL;
 
 	if (whole && !to)

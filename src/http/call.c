@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http/call: one request and its answer, seen from the asking side.
+/* http/call: the client side of one request and its answer.
  *
- * As in http/conn.h all callbacks come from one place, call_run(), never from inside a function that the
- * owner called; the owner may free the call in any of them. */
+ * As in http/conn.h, all callbacks are made by call_run(), never inside a function that the owner called. The
+ * owner may free the call in any of them. */
 #include "http/call.h"
 
 #include <errno.h>
@@ -16,9 +16,9 @@
 
 #define IN_CEILING (1024 * 1024) /* never reached: a head and one read */
 #define PULL_SIZE (16 * 1024)
-#define PULLS_MAX 16           /* a peer that never stops is left to the loop */
+#define PULLS_MAX 16           /* then a peer that keeps sending is left to the loop */
 #define INTERIM_MAX 16         /* 1xx answers before the real one */
-#define FIRST_READ (16 * 1024) /* with the head not much of the body is read: nobody has had a say in it yet */
+#define FIRST_READ (16 * 1024) /* limits how much of the body is read together with the head */
 
 struct http_call {
 	struct loop *loop;
@@ -28,17 +28,17 @@ struct http_call {
 	struct message msg;
 	struct http_answer answer;
 	char *head;     /* the strings of the answer point into it */
-	struct buf in;  /* bytes that wait for their turn */
+	struct buf in;  /* unparsed bytes */
 	struct str cur; /* while running: what is left of them, or of the bytes just read */
 	size_t scanned;
 	unsigned interim;
-	int error;    /* to be told when all that came before it is told */
-	size_t moved; /* bytes of the answer that went past, not told yet */
+	int error;    /* reported after everything that arrived before it */
+	size_t moved; /* bytes of the answer that were spliced but not reported yet */
 	bool is_head, is_connect;
 	bool want, eof, drained;
-	bool heard; /* any byte has come */
+	bool heard; /* a byte has arrived */
 	bool answered, ended;
-	bool running, kicked, gone; /* gone: freed by its owner */
+	bool running, kicked, gone; /* gone: freed by the owner */
 };
 
 static void call_gone(void *p)
@@ -50,7 +50,7 @@ static void call_gone(void *p)
 	free(c);
 }
 
-/* No callback comes any more; the memory goes after the round. */
+/* No callbacks follow; the memory is freed after the loop iteration. */
 static void call_end(struct http_call *c)
 {
 	c->gone = true;
@@ -157,7 +157,7 @@ static void call_run(struct http_call *c, struct str data)
 	else
 		buf_consume(&c->in, c->in.n - c->cur.n);
 	c->cur = STR_NULL;
-	/* Once the answer is complete no more is read: what comes then is the business of the next call. */
+	/* Once the answer is complete reading stops: what follows belongs to the next call. */
 	stream_read(c->s, c->want && !c->ended && !c->in.bad && !(c->answered && c->answer.upgrade));
 	if (c->in.bad && !c->ended)
 		(void)fail(c, ENOMEM);
@@ -287,13 +287,13 @@ bool http_call_heard(const struct http_call *c)
 
 void http_call_pull(struct http_call *c)
 {
-	char data[PULL_SIZE]; /* the stream's own buffer may be in use by who called us */
+	char data[PULL_SIZE]; /* the stream's own buffer may be in use by the caller */
 
 	for (int i = 0; i < PULLS_MAX && !c->gone && !c->running && c->want && !c->ended; i++) {
 		ssize_t n = recv(stream_fd(c->s), data, sizeof data, MSG_DONTWAIT);
 
 		if (n <= 0)
-			return; /* the end of it the loop will find */
+			return; /* the loop detects the end of the connection */
 		call_run(c, (struct str) { data, (size_t)n });
 	}
 }

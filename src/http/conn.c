@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http/conn: the life of a server connection: head, body, answer, next head. */
+/* http/conn: the life cycle of a server connection: head, body, answer, next head. */
 #include "http/conn.h"
 
 #include <errno.h>
@@ -12,14 +12,14 @@
 #include "loop/loop.h"
 #include "loop/stream.h"
 
-#define IN_MAX (64 * 1024)       /* bytes of requests that may wait; no reading beyond */
-#define IN_KEEP (4 * 1024)       /* memory that an idle connection may hold on to */
+#define IN_MAX (64 * 1024)       /* unparsed request bytes; reading stops beyond */
+#define IN_KEEP (4 * 1024)       /* memory that an idle connection may keep */
 #define IN_CEILING (1024 * 1024) /* never reached: IN_MAX and one read */
-#define DRAIN_MAX (1024 * 1024)  /* a body that nobody wants is read this far to keep the connection */
+#define DRAIN_MAX (1024 * 1024)  /* an unwanted body is read up to this size to keep the connection */
 #define TURN 16                  /* pipelined requests served in a row */
-#define SHAKE_MS 10000           /* a handshake takes so long at most */
-#define TLS_HANDSHAKE 0x16       /* the first byte of a record that begins one; no method begins with it */
-#define UNSENT_MS 60000          /* for which an answer may wait without any progress */
+#define SHAKE_MS 10000           /* time limit of a TLS handshake */
+#define TLS_HANDSHAKE 0x16       /* first byte of a TLS handshake record; no method starts with it */
+#define UNSENT_MS 60000          /* an answer may be queued this long without progress */
 
 static void conn_gone(void *p)
 {
@@ -29,7 +29,7 @@ static void conn_gone(void *p)
 	free(c);
 }
 
-/* From here on nothing happens on the connection any more. */
+/* Ends the connection: no more callbacks. */
 static void conn_end(struct http_conn *c)
 {
 	if (c->gone)
@@ -72,7 +72,7 @@ void conn_finish(struct http_conn *c)
 	conn_end(c);
 }
 
-/* The peer broke the rules: say so if an answer can still be given, and close. */
+/* The peer violated the protocol: answers with an error if that is still possible, and closes. */
 static void conn_refuse(struct http_conn *c, int status, const char *why)
 {
 	autobuf struct buf body = BUF_INIT(1024), head = BUF_INIT(1024);
@@ -120,9 +120,9 @@ static void request_fill(struct request *r, struct http_conn *c)
 static bool step_head(struct http_conn *c)
 {
 	while (c->scanned == 0 && c->cur.n >= 2 && memcmp(c->cur.p, "\r\n", 2) == 0)
-		str_skip(&c->cur, 2); /* some clients end a body with one too many */
+		str_skip(&c->cur, 2); /* some clients send an extra CRLF after a body */
 	if (c->cur.n == 0 || !c->server || c->turn == 0 || stream_queued(c->s) > STREAM_HIGH)
-		return false; /* a peer that only asks and never listens waits */
+		return false; /* a peer that does not read its answers has to wait */
 	ssize_t n = head_find(c->cur, &c->scanned);
 	if (n == 0)
 		return false;
@@ -189,7 +189,7 @@ static bool step_body(struct http_conn *c)
 	return true;
 }
 
-/* One callback, or one thing to do. False: wait for the peer or for the handler. */
+/* Makes one callback, or does one step. False: wait for the peer or for the handler. */
 static bool conn_step(struct http_conn *c)
 {
 	struct request *r = c->rq;
@@ -240,7 +240,7 @@ static bool conn_step(struct http_conn *c)
 	return false;
 }
 
-/* Keeps what was not used for later, and reads on only if there is a use for more. */
+/* Keeps unused bytes for later, and reads on only if more can be used. */
 static void conn_rest(struct http_conn *c, bool borrowed)
 {
 	const struct request *r = c->rq;
@@ -260,7 +260,7 @@ static void conn_rest(struct http_conn *c, bool borrowed)
 	if (!r && c->in.n && !c->in_head) {
 		c->since_ms = loop_now_ms(c->loop);
 		if (c->server && c->is_idle)
-			server_idle(c->server, c, true); /* the last one that is taken for idle now */
+			server_idle(c->server, c, true); /* moves it to the end of the eviction order */
 	}
 	c->in_head = !r && c->in.n;
 	bool paused = r && !r->body_done && !r->want && !r->ended;
@@ -321,7 +321,7 @@ void conn_drop(struct http_conn *c)
 	conn_lost(c);
 }
 
-/* Memory that only its reader can free again. */
+/* True if the peer has read nothing of the queued answer for too long. */
 static bool is_stuck(struct http_conn *c, uint64_t now_ms)
 {
 	size_t unsent = stream_queued(c->s);
@@ -370,7 +370,7 @@ void conn_evict(struct http_conn *c)
 	if (c->in_head && !c->h2)
 		conn_refuse(c, 503, "too many connections");
 	else
-		conn_end(c); /* nothing to send, nothing unread: the peer sees a plain end */
+		conn_end(c); /* nothing to send, nothing unread: a normal close */
 }
 
 static bool conn_h2(struct http_conn *c)
@@ -381,7 +381,7 @@ static bool conn_h2(struct http_conn *c)
 	return c->h2;
 }
 
-/* Clients that know beforehand that HTTP/2 is spoken here begin with a line that is no request of HTTP/1.x. */
+/* Clients with prior knowledge start HTTP/2 with a preface that is not a valid request of HTTP/1.x. */
 static void sniff(struct http_conn *c, struct str data)
 {
 	static const struct str preface = { "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24 };
@@ -408,7 +408,7 @@ static void sniff(struct http_conn *c, struct str data)
 	}
 }
 
-/* The peer of a listener that serves both has begun with a handshake of TLS. */
+/* On a listener for both, the peer has started with a TLS handshake. */
 static void turn_secure(struct http_conn *c, struct str first)
 {
 	struct http_secure *secure = take_ptr(&c->offered);
@@ -421,7 +421,7 @@ static void turn_secure(struct http_conn *c, struct str first)
 		return;
 	}
 	c->since_ms = loop_now_ms(c->loop);
-	stream_write(c->s, STR_LIT("")); /* lets the filter answer what it has got */
+	stream_write(c->s, STR_LIT("")); /* lets the filter answer what it has received */
 }
 
 static void on_data(void *user, struct str data)
@@ -432,7 +432,7 @@ static void on_data(void *user, struct str data)
 		turn_secure(c, data);
 		return;
 	}
-	/* Whoever begins with anything but a P is known at once: nothing is copied. */
+	/* A first byte other than 'P' excludes the preface at once, without a copy. */
 	if (!c->is_known && c->server && c->server->h2 && (c->in.n || data.p[0] == 'P')) {
 		sniff(c, data);
 		return;
@@ -441,8 +441,8 @@ static void on_data(void *user, struct str data)
 	conn_go_on(c, data);
 }
 
-/* A peer that ends its side is taken for gone: that is how clients cancel. Those who only half-close and wait for
- * an answer are not known among HTTP clients. */
+/* A peer that closes its sending side counts as gone: that is how clients cancel. HTTP clients that half-close and
+ * wait for an answer are not known. */
 static void on_eof(void *user)
 {
 	struct http_conn *c = user;
@@ -503,7 +503,7 @@ static const struct stream_ops conn_ops = {
 	.on_moved = on_moved,
 };
 
-/* The connection of a listener that has nothing to protect it with is closed: better than a plain one. */
+/* If no certificate is loaded, a connection of a TLS listener is closed rather than served in plain text. */
 static bool conn_secure(struct http_conn *c, struct http_secure *secure)
 {
 	c->filter = secure->open(secure, STR_NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gunzip: undoes "Content-Encoding: gzip" as the bytes come. */
+/* gunzip: decodes a stream of "Content-Encoding: gzip". */
 #include "http/gunzip.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 struct gunzip {
 	z_stream z;
-	bool between; /* a member has ended; the data may end here or another follow */
+	bool between; /* a member has ended; the data may end here, or another member follows */
 	unsigned char out[OUT_SIZE];
 };
 

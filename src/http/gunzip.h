@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gunzip: undoes "Content-Encoding: gzip" as the bytes come, in constant memory. No I/O. */
+/* gunzip: decodes a stream of "Content-Encoding: gzip" in constant memory. No I/O. */
 #pragma once
 
 #include "base/buf.h"
@@ -11,7 +11,7 @@ typedef int gunzip_fn(void *user, struct str data);
 
 struct gunzip *gunzip_new(void);                                             /* NULL: out of memory */
 int gunzip_feed(struct gunzip *g, struct str in, gunzip_fn *fn, void *user); /* 0, -EBADMSG, or what fn returned */
-int gunzip_end(const struct gunzip *g);                                      /* -EBADMSG: cut short */
+int gunzip_end(const struct gunzip *g);                                      /* -EBADMSG: truncated */
 void gunzip_free(struct gunzip *g);                                          /* NULL is fine */
 
-int gunzip_all(struct str in, struct buf *out); /* -EBADMSG, -EFBIG: more than fits into out, -ENOMEM */
+int gunzip_all(struct str in, struct buf *out); /* -EBADMSG, -EFBIG: does not fit into out, -ENOMEM */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http/h2: one connection: frames in, requests begun and ended, frames out, and what a client may not do. */
+/* http/h2: one connection: parses frames, starts and ends requests, sends frames, and limits abuse. */
 #include "http/h2.h"
 
 #include <errno.h>
@@ -13,15 +13,15 @@
 #include "loop/loop.h"
 #include "loop/stream.h"
 
-#define SLICE (16 * 1024)                  /* bytes that nghttp2 gets at a time: between two it is looked at */
-#define HEAD_BYTES_MAX (2 * HTTP_HEAD_MAX) /* of one head on the wire, packed as it is */
-#define CONN_WINDOW (4 * 1024 * 1024) /* all bodies of a connection together; they are bounded by their own windows */
-#define BODY_MAX (2 * 1024 * 1024)    /* never reached: a window, and what was under way when it shrank */
+#define SLICE (16 * 1024)                  /* bytes passed to nghttp2 at a time; the limits are checked in between */
+#define HEAD_BYTES_MAX (2 * HTTP_HEAD_MAX) /* compressed size of one head on the wire */
+#define CONN_WINDOW (4 * 1024 * 1024)      /* of the whole connection; each body is limited by its own window */
+#define BODY_MAX (2 * 1024 * 1024)         /* never reached: a window, and data in flight when it shrank */
 #define FRAME_MAX (16 * 1024 + 64)
-#define EARLY_MS 1000   /* a request that is reset within this has not had its chance */
-#define LINGER_MS 30000 /* for a body that goes on after the answer */
+#define EARLY_MS 1000   /* a request that is reset within this time counts as reset early */
+#define LINGER_MS 30000 /* limit for a body that continues after the answer */
 
-static char batch[128 * 1024]; /* where frames are gathered for one write */
+static char batch[128 * 1024]; /* frames are gathered here for one write */
 
 static struct h2_stream *find(struct h2 *h, int32_t id)
 {
@@ -41,8 +41,8 @@ void h2_wake(struct h2_stream *st)
 	conn_kick(st->h->c);
 }
 
-/* F2: what the connection costs belongs to the share of its requests. If they belong to several, it has one of its own:
- * none of theirs pays for the others. */
+/* The connection's cost belongs to the share of its requests. If they belong to several shares, the
+ * connection has one of its own, so that none pays for the others. */
 static void choose_share(struct h2 *h)
 {
 	struct share *sh = NULL;
@@ -95,7 +95,7 @@ void h2_over(struct h2_stream *st, bool lost)
 
 /* --- floods ------------------------------------------------------------------------------------------------ */
 
-/* The peer is told, once, and everything on the connection ends. */
+/* Sends GOAWAY once and ends everything on the connection. */
 static void calm_down(struct h2 *h, const char *why)
 {
 	if (h->calm)
@@ -173,7 +173,7 @@ static int on_header(nghttp2_session *ng, const nghttp2_frame *frame, const uint
 	(void)ng;
 	(void)frame;
 	(void)flags;
-	if (!h->is_trailer) /* trailers are read and dropped, as those of HTTP/1.x */
+	if (!h->is_trailer) /* trailers are read and dropped, as in HTTP/1.x */
 		h2_head_add(&h->head, (struct str) { (const char *)name, n_name },
 		    (struct str) { (const char *)value, n_value });
 	return 0;
@@ -233,14 +233,14 @@ static int request_begin(struct h2 *h, int32_t id, bool has_body)
 		return 0;
 	}
 	h->c->server->ops->on_request(h->c->server->user, &r->pub);
-	if (h->c->lost) /* the handler has ended the server */
+	if (h->c->lost) /* the handler has freed the server */
 		return NGHTTP2_ERR_CALLBACK_FAILURE;
 	h2_begin_body(st);
-	h2_wake(st); /* to tell the end of a body that has none, for one */
+	h2_wake(st); /* for example to report the end of an empty body */
 	return 0;
 }
 
-/* Windows that have opened let go on who had to wait for them. */
+/* Wakes streams that waited for a window. */
 static void windows_opened(struct h2 *h, int32_t id)
 {
 	struct h2_stream *st = find(h, id);
@@ -299,7 +299,7 @@ static int on_data(nghttp2_session *ng, uint8_t flags, int32_t id, const uint8_t
 	if (st)
 		h2_body(st, (struct str) { (const char *)p, n });
 	else
-		(void)nghttp2_session_consume(ng, id, n); /* its reset is on the way */
+		(void)nghttp2_session_consume(ng, id, n); /* a reset for it is already queued */
 	return h->c->lost ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
 }
 
@@ -350,11 +350,11 @@ static void feed(struct h2 *h, struct str data)
 		if (h->in_head && h->head_bytes > HEAD_BYTES_MAX)
 			calm_down(h, "a head without an end");
 		if (used == 0)
-			return; /* it is waiting for its own goodbye to be sent */
+			return; /* it waits until its GOAWAY is sent */
 	}
 }
 
-/* Makes frames while the connection takes them; on_drain of the stream brings us back. */
+/* Builds frames while the connection accepts them; on_drain of the stream continues. */
 static void pump(struct h2 *h)
 {
 	while (h->c->s && !h->c->lost && stream_queued(h->c->s) <= STREAM_LOW) {
@@ -372,7 +372,7 @@ static void pump(struct h2 *h)
 				stream_write(h->c->s, (struct str) { batch, n });
 				n = 0;
 			}
-			if ((size_t)got > sizeof batch) { /* a head, perhaps */
+			if ((size_t)got > sizeof batch) { /* possibly a head */
 				stream_write(h->c->s, (struct str) { (const char *)p, (size_t)got });
 				continue;
 			}
@@ -397,7 +397,7 @@ static void steps(struct h2 *h)
 	}
 }
 
-/* All callbacks of handlers come from in here. */
+/* All callbacks of handlers are made in here. */
 static void h2_run(struct h2 *h, struct str data)
 {
 	struct http_conn *c = h->c;
@@ -418,7 +418,7 @@ static void h2_run(struct h2 *h, struct str data)
 		conn_finish(c);
 	} else {
 		c->in_head = h->in_head;
-		/* Who does not listen is not asked. */
+		/* A peer that does not read its answers is not read from. */
 		stream_read(c->s, stream_queued(c->s) <= STREAM_HIGH);
 	}
 }
@@ -446,8 +446,8 @@ static void h2_lost(struct h2 *h)
 	free(h);
 }
 
-/* Under pressure those go whose readers have not moved for long; and at any time those who go on sending what nobody
- * wants. */
+/* Under memory pressure, resets streams whose peer has read nothing for long. At any time, ends streams whose peer
+ * keeps sending a body that is not wanted. */
 static void h2_sweep(struct h2 *h, uint64_t now_ms)
 {
 	bool pressed = h->c->server && h->c->server->h2_held > H2_HELD_MAX / 2;
@@ -489,7 +489,7 @@ static nghttp2_option *options(void)
 
 	if (opt || nghttp2_option_new(&opt) != 0)
 		return opt;
-	/* windows open when bytes are taken, not when they come */
+	/* windows are opened when bytes are consumed, not when they arrive */
 	nghttp2_option_set_no_auto_window_update(opt, 1);
 	nghttp2_option_set_no_closed_streams(opt, 1);
 	nghttp2_option_set_max_outbound_ack(opt, 256);

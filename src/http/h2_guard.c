@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http/h2_guard: income by the clock, expenses by the frame. */
+/* http/h2_guard: tokens are added by time and removed per frame. */
 #include "http/h2_guard.h"
 
 void h2_guard_init(struct h2_guard *g, uint64_t now_ms)

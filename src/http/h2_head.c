@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http/h2_head: fields in, a struct http_req out. */
+/* http/h2_head: converts fields to a struct http_req. */
 #include "http/h2_head.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@ static struct str text_of(const struct h2_head *hd, struct h2_span s)
 	return (struct str) { hd->text.p ? hd->text.p + s.at : "", s.n };
 }
 
-/* RFC 9110 5.6.2, without capitals, which HTTP/2 does not have in names. */
+/* RFC 9110 5.6.2; capitals are not allowed in HTTP/2 field names. */
 static bool is_token(struct str s, bool capitals)
 {
 	for (size_t i = 0; i < s.n; i++) {
@@ -70,7 +70,7 @@ static bool is_value(struct str s)
 	return true;
 }
 
-/* What may stand in a request line, or as a host: no blank, no control character. */
+/* Allowed in a request line or as a host: no blanks, no control characters. */
 static bool is_word(struct str s)
 {
 	return is_value(s) && !memchr(s.p, ' ', s.n) && !memchr(s.p, '\t', s.n);
@@ -101,7 +101,7 @@ static void add_pseudo(struct h2_head *hd, struct str name, struct str value)
 		refuse(hd, 400, "unknown pseudo-header");
 }
 
-/* Crumbs may have other fields between them, so the place of the first is taken by a copy of all. */
+/* Other fields may come between the parts, so the value of the first is replaced by a joined copy. */
 static bool join_cookie(struct h2_head *hd, struct str value)
 {
 	for (size_t i = 0; i < hd->n_fields; i++) {
@@ -123,7 +123,7 @@ static bool join_cookie(struct h2_head *hd, struct str value)
 	return false;
 }
 
-/* These say something about one connection, or about framing that HTTP/2 does itself. */
+/* Fields that describe a connection, or framing that HTTP/2 does itself. */
 static bool is_of_connection(struct str name)
 {
 	static const char *const names[] = { "connection", "keep-alive", "proxy-connection", "transfer-encoding",
@@ -154,7 +154,7 @@ static void add_field(struct h2_head *hd, struct str name, struct str value)
 
 void h2_head_add(struct h2_head *hd, struct str name, struct str value)
 {
-	hd->total += name.n + value.n + 4; /* as lines of HTTP/1.x: one limit for both */
+	hd->total += name.n + value.n + 4; /* as lines of HTTP/1.x, so that both have the same limit */
 	if (hd->total > HTTP_HEAD_MAX)
 		refuse(hd, 431, "request head is too large");
 	if (hd->refuse)
@@ -163,7 +163,7 @@ void h2_head_add(struct h2_head *hd, struct str name, struct str value)
 		add_pseudo(hd, name, value);
 	else
 		add_field(hd, name, value);
-	/* copies of cookies filled it: the last spans point beyond its end, nobody may read them */
+	/* joined cookies may have filled the text: the last spans point beyond its end and must not be read */
 	if (hd->text.bad)
 		refuse(hd, 431, "request head is too large");
 }
@@ -218,7 +218,7 @@ static void check(struct h2_head *hd, const struct http_req *rq)
 
 int h2_head_fill(struct h2_head *hd, bool has_body, char *to, struct http_req *rq)
 {
-	if (hd->text.bad) { /* what did not fit is not there to be pointed to */
+	if (hd->text.bad) { /* spans may point to text that did not fit */
 		refuse(hd, 431, "request head is too large");
 		hd->method = hd->path = hd->authority = (struct h2_span) { 0, 0 };
 		hd->n_fields = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http/h2_stream: one stream: the body of the request on its way in, the answer on its way out. */
+/* http/h2_stream: one stream: the request body and the answer. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,10 +11,10 @@
 #include "loop/stream.h"
 
 #define OUT_MAX (64 * 1024 * 1024) /* a handler that ignores http_queued() fails here */
-#define OUT_KEEP (16 * 1024)       /* memory that an empty queue may hold on to */
-#define DRAIN_MAX (1024 * 1024)    /* a body that nobody wants is read this far to let the peer finish */
-#define WINDOW_LARGE (1024 * 1024) /* of a body that is being taken */
-#define WINDOW_SMALL 65535         /* of all others: what HTTP/2 begins with */
+#define OUT_KEEP (16 * 1024)       /* memory that an empty queue may keep */
+#define DRAIN_MAX (1024 * 1024)    /* an unwanted body is read up to this size to let the peer finish */
+#define WINDOW_LARGE (1024 * 1024) /* of a body that is being read */
+#define WINDOW_SMALL 65535         /* of all others: the default of HTTP/2 */
 #define FIELDS_MAX (HTTP_HEADERS_MAX + 16)
 
 static struct h2_stream *stream_of(const struct http_req *rq)
@@ -27,7 +27,7 @@ static struct http_server *server_of(const struct h2_stream *st)
 	return st->h->c->server;
 }
 
-/* Nothing can be sent: aborted, over, or the connection or the server is gone. */
+/* Nothing can be sent: aborted, finished, or the connection or the server is gone. */
 static bool is_mute(const struct h2_stream *st)
 {
 	return st->r.over || st->aborted || !st->h->c->s || !server_of(st);
@@ -68,7 +68,7 @@ static void put(struct h2_stream *st, struct str data)
 		count_held(st, data.n, 0);
 }
 
-/* nghttp2 makes a frame and wants up to n bytes for it. */
+/* Callback of nghttp2, which builds a frame and asks for up to n bytes. */
 ssize_t h2_read_answer(nghttp2_session *ng, int32_t id, uint8_t *to, size_t n, uint32_t *flags,
     nghttp2_data_source *src, void *user)
 {
@@ -77,7 +77,7 @@ ssize_t h2_read_answer(nghttp2_session *ng, int32_t id, uint8_t *to, size_t n, u
 
 	(void)src;
 	(void)user;
-	if (!st) /* its reset is on the way */
+	if (!st) /* a reset for it is already queued */
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 	if (have < n)
 		n = have;
@@ -90,7 +90,7 @@ ssize_t h2_read_answer(nghttp2_session *ng, int32_t id, uint8_t *to, size_t n, u
 	st->off += n;
 	st->moved_ms = loop_now_ms(st->h->c->loop);
 	count_held(st, 0, n);
-	h2_guard_earn(&st->h->guard, 2 * H2_COST_CONTROL); /* the peer answers with window updates, two at most */
+	h2_guard_earn(&st->h->guard, 2 * H2_COST_CONTROL); /* the peer answers with at most two window updates */
 	if (h2_held(st) == 0) {
 		buf_clear(&st->out);
 		st->off = 0;
@@ -104,7 +104,7 @@ ssize_t h2_read_answer(nghttp2_session *ng, int32_t id, uint8_t *to, size_t n, u
 	return (ssize_t)n;
 }
 
-/* While too much waits in all, nothing is asked for on behalf of a stream whose reader is not reading. */
+/* While too much is queued in total, streams whose peer does not read count as full. */
 static bool is_full(const struct h2_stream *st)
 {
 	const struct http_server *s = server_of(st);
@@ -262,7 +262,7 @@ static void h2_write(struct http_req *rq, struct str data)
 	if (r->left >= 0) {
 		if ((uint64_t)r->left < data.n)
 			data.n = (size_t)
-				     r->left; /* more than was announced would be an error of the whole connection */
+				     r->left; /* exceeding Content-Length would be an error of the whole connection */
 		r->left -= (int64_t)data.n;
 	}
 	put(st, data);
@@ -280,7 +280,7 @@ static void h2_end(struct http_req *rq)
 	if (!r->started || r->ended || is_mute(st))
 		return;
 	if (!r->no_body && r->left > 0) {
-		h2_abort(rq); /* less than was announced: the peer must see that it is cut */
+		h2_abort(rq); /* shorter than Content-Length: the peer must see that it is truncated */
 		return;
 	}
 	r->ended = true;
@@ -298,7 +298,7 @@ static int h2_hijack(struct http_req *rq, struct str raw_head, struct stream **r
 
 /* --- the body ---------------------------------------------------------------------------------------------- */
 
-/* The handler keeps up: let the peer send more before it has to wait for us. */
+/* The handler keeps up, so the peer may send more before it has to wait. */
 static void grow_window(struct h2_stream *st)
 {
 	struct http_server *s = server_of(st);
@@ -340,11 +340,11 @@ void h2_begin_body(struct h2_stream *st)
 		send_continue(st);
 }
 
-/* Frames are small, and a handler passes each piece on with a system call: those of one stream that come in a row are
- * put together until all that was read has been looked at. */
+/* Frames are small, and a handler passes each piece on with a system call. Consecutive pieces of one stream are
+ * joined until everything that was read is parsed. */
 static char gather[256 * 1024];
 static size_t gathered;
-static struct h2_stream *gathers; /* whose; NULL: nobody's */
+static struct h2_stream *gathers; /* the stream that they belong to; NULL: none */
 
 void h2_flush_body(void)
 {
@@ -358,7 +358,7 @@ void h2_flush_body(void)
 		take(st, data);
 		return;
 	}
-	buf_str(&st->in, data); /* meanwhile it is not wanted any more */
+	buf_str(&st->in, data); /* no longer wanted meanwhile */
 	if (st->in.bad)
 		h2_abort(&st->r.pub);
 }
@@ -373,7 +373,7 @@ static void gather_body(struct h2_stream *st, struct str data)
 {
 	if (gathers != st || data.n > sizeof gather - gathered)
 		h2_flush_body();
-	if (data.n > sizeof gather || !st->r.want || st->in.n) { /* the handler may have said so just now */
+	if (data.n > sizeof gather || !st->r.want || st->in.n) { /* want may have changed just now */
 		buf_str(&st->in, data);
 		h2_wake(st);
 		return;
@@ -383,8 +383,8 @@ static void gather_body(struct h2_stream *st, struct str data)
 	gathers = st;
 }
 
-/* The peer may send on for the connection at once, so that one stream which nobody reads does not stop the others; for
- * the stream when the bytes are taken. */
+/* Opens the connection's window at once, so that one unread stream does not block the others; the stream's window
+ * is opened when the bytes are consumed. */
 void h2_body(struct h2_stream *st, struct str data)
 {
 	struct request *r = &st->r;
@@ -419,7 +419,7 @@ static void h2_want(struct http_req *rq, bool on)
 	h2_wake(st);
 }
 
-/* --- what waited for the handlers to return ------------------------------------------------------------------ */
+/* --- deferred work ----------------------------------------------------------------------------------------------- */
 
 static void step_body(struct h2_stream *st)
 {
@@ -454,7 +454,7 @@ void h2_step(struct h2_stream *st)
 	}
 	if (!st->aborted)
 		step_body(st);
-	/* The answer is out, and the rest of the body is not worth waiting for. */
+	/* The answer is sent, and the rest of the body is not worth waiting for. */
 	if (st->sent_all && !st->body_eof && !r->keep && !st->aborted) {
 		st->aborted = true;
 		(void)nghttp2_submit_rst_stream(st->h->ng, NGHTTP2_FLAG_NONE, st->id, NGHTTP2_NO_ERROR);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http/json: strict reading with errors that name the field, compact writing. */
+/* http/json: strict parsing with errors that name the field, compact output. */
 #include "http/json.h"
 
 #include <inttypes.h>
 
 #define JSON_DEPTH_MAX 64
-#define JSON_VALUES_MAX 200000 /* lists and objects, and what is in them */
+#define JSON_VALUES_MAX 200000 /* arrays and objects, and their members */
 
-/* jansson recurses once per level and allows 2048 of them; no message of ours is nearly as deep. An empty object takes
- * a hundred times its text. */
+/* jansson recurses once per level and allows 2048 levels; no message of ours is nearly as deep. An empty object
+ * takes a hundred times the memory of its text. */
 const char *json_too_much(struct str s)
 {
 	size_t depth = 0, values = 0;

@@ -18,17 +18,17 @@ static inline void json_cleanup(json_t **j)
 }
 #define autojson __attribute__((cleanup(json_cleanup)))
 
-/* An object, or -EINVAL with a text for the client ("request body is not valid JSON: ...", "request body must be an
- * object"). An empty body gives an empty object if allow_empty. */
+/* Parses an object, or -EINVAL with a message for the client ("request body is not valid JSON: ...", "request body
+ * must be an object"). An empty body gives an empty object if allow_empty. */
 int json_read_object(struct str body, bool allow_empty, json_t **ret, struct err *e);
 
-/* Whether text would take too much to be parsed at all: "is nested too deeply", "has too many values"; NULL: it would
- * not. */
+/* Checks whether parsing text would take too many resources: "is nested too deeply", "has too many values"; NULL:
+ * no. */
 const char *json_too_much(struct str text);
 
-/* Fields of an object. Absent or null: *ret stays as it is and 0 is returned (need_: -EINVAL). Wrong type or range:
+/* Fields of an object. Absent or null: *ret is unchanged and 0 is returned (need_: -EINVAL). Wrong type or range:
  * -EINVAL, "field 'timeout' must be an integer from 0 to 86400". Strings are borrowed from the object. */
-/* -EINVAL: it has a field that is not in the list, which ends with NULL; the text names it. */
+/* -EINVAL: a field is not in the list, which ends with NULL; the message names it. */
 int json_only(const json_t *o, const char *const *names, struct err *e);
 
 int json_get_str(const json_t *o, const char *field, const char **ret, struct err *e);
@@ -38,7 +38,7 @@ int json_get_bool(const json_t *o, const char *field, bool *ret, struct err *e);
 int json_get_int(const json_t *o, const char *field, int64_t min, int64_t max, int64_t *ret, struct err *e);
 int json_get_obj(const json_t *o, const char *field, json_t **ret, struct err *e);
 int json_get_arr(const json_t *o, const char *field, json_t **ret, struct err *e);
-/* every value of object o is a string */
+/* Checks that every value of object o is a string. */
 int json_check_str_map(const json_t *o, const char *field, struct err *e);
 
 void json_put(struct buf *out, const json_t *j); /* compact, ASCII-escaped */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http/message: llhttp with its strictest rules, and a few of our own.
+/* http/message: llhttp in its strictest mode, with a few additional rules.
  *
- * Our own come first, over the bytes of the head: versions of llhttp differ in what they forgive, and what one
- * reader forgives and the next does not is how requests are smuggled. */
+ * The additional rules are checked first, over the bytes of the head: versions of llhttp differ in their leniency,
+ * and differences in leniency between parsers are what makes request smuggling possible. */
 #include "http/message.h"
 
 #include <errno.h>
 
 #include "base/fd.h"
 
-#define JOIN_BELOW 4096 /* a piece of a body that is worth its own callback */
+#define JOIN_BELOW 4096 /* a larger piece of a body gets a callback of its own */
 #define JOINED_ENOUGH (64 * 1024)
 
 ssize_t head_find(struct str in, size_t *scanned)
@@ -33,7 +33,7 @@ ssize_t head_find(struct str in, size_t *scanned)
 	}
 	*scanned = at;
 	if (at < in.n && memchr(in.p + at, '\0', in.n - at))
-		return -EBADMSG; /* not HTTP at all: TLS perhaps */
+		return -EBADMSG; /* not HTTP: possibly TLS */
 	return in.n > HTTP_HEAD_MAX ? -E2BIG : 0;
 }
 
@@ -44,7 +44,7 @@ static int refuse(struct message *m, int status, const char *why)
 	return -EBADMSG;
 }
 
-/* llhttp may give one text in several pieces; within one head they are neighbours. */
+/* llhttp may pass one text in several pieces; within one head they are contiguous. */
 static int extend(struct str *s, const char *p, size_t n)
 {
 	if (!s->p)
@@ -115,7 +115,7 @@ static int on_headers_complete(llhttp_t *p)
 	return m->no_body ? 1 : 0;
 }
 
-/* Stop at each piece, so that whoever gets it may do what he likes, without llhttp on the stack. */
+/* Pauses at each piece, so that the caller handles it without llhttp on the stack. */
 static int on_body(llhttp_t *p, const char *at, size_t n)
 {
 	struct message *m = container_of(p, struct message, parser);
@@ -183,7 +183,7 @@ static size_t count_fields(const struct http_headers *h, const char *name)
 	return n;
 }
 
-/* How long is the body? There must be one answer only, whoever reads it. */
+/* Checks that the length of the body is unambiguous. */
 static int check_framing(struct message *m, const struct http_headers *h)
 {
 	size_t lengths = count_fields(h, "content-length");
@@ -233,7 +233,7 @@ void message_skip(struct message *m, size_t n)
 	m->done = m->left == 0;
 }
 
-/* Nothing but bytes: llhttp need not see them, and does not when they are moved past us. */
+/* A body with a length needs no parsing, so llhttp does not see it; it may also be spliced. */
 static int body_with_length(struct message *m, struct str *in, struct str *ret_piece)
 {
 	size_t n = (uint64_t)m->left < in->n ? (size_t)m->left : in->n;
@@ -250,7 +250,7 @@ int message_body(struct message *m, struct str *in, struct str *ret_piece)
 {
 	const char *p = in->p ? in->p : "";
 
-	if (m->refuse) /* told before, behind a piece that was given first */
+	if (m->refuse) /* reported before, after a piece that was returned first */
 		return -EBADMSG;
 	if (m->done)
 		return MESSAGE_END;
@@ -299,7 +299,7 @@ int message_body_joined(struct message *m, struct str *in, struct buf *held, str
 	if (held->n == 0)
 		return rc;
 	*ret_piece = buf_view(held);
-	return MESSAGE_PIECE; /* an end or an error is told when it is asked for again */
+	return MESSAGE_PIECE; /* an end or an error is returned by the next call */
 }
 
 bool message_eof(struct message *m)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http/message: one HTTP/1.x message as llhttp reads it: the head whole, then the body in pieces. No I/O, no memory
- * of its own: header strings point into the head that was given, pieces into the bytes that were given.
- * Internal to http/, and to egress/, which passes messages on. */
+/* http/message: parses one HTTP/1.x message with llhttp: the head as a whole, then the body in pieces. No I/O and
+ * no allocations: header strings point into the given head, pieces into the given bytes. Internal to http/, and to
+ * egress/, which passes messages on. */
 #pragma once
 
 #include <llhttp.h>
@@ -13,40 +13,39 @@
 
 struct message {
 	llhttp_t parser;
-	struct http_headers *headers; /* being filled; NULL behind the head */
+	struct http_headers *headers; /* being filled; NULL after the head */
 	struct str target;            /* requests */
 	struct str piece;
 	int64_t content_length; /* -1: chunked, or until the end of the connection */
-	int64_t left;           /* of a body with a length: what has not come yet */
+	int64_t left;           /* bytes of a body with a length that have not arrived yet */
 	size_t framing;
-	int refuse; /* status that tells the peer why */
+	int refuse; /* status to answer with */
 	const char *why;
 	bool in_value, no_body, tunnel, done, keep_alive, chunked, upgrade;
 };
 
 enum message_step { MESSAGE_MORE, MESSAGE_PIECE, MESSAGE_END };
 
-/* Length of the head with its empty line, 0 for "more bytes", -EBADMSG (stray CR or LF, NUL, folded line) or -E2BIG.
- * *scanned, at first 0, remembers where to go on when more bytes have come. */
+/* Length of the head including its empty line, 0: more bytes are needed, -EBADMSG (stray CR or LF, NUL, folded
+ * line) or -E2BIG. *scanned, 0 at first, is where to continue when more bytes have arrived. */
 ssize_t head_find(struct str in, size_t *scanned);
 
-/* Reads a complete head. 0, or -EBADMSG with refuse and why set. done is set if no body follows. */
+/* Parses a complete head. 0, or -EBADMSG with refuse and why set. done is set if no body follows. */
 int message_request(struct message *m, struct str head, struct http_headers *h);
 
-/* no_body: the request was HEAD; tunnel: it was CONNECT, so any 2xx is the end of HTTP here. */
+/* no_body: the request was HEAD; tunnel: it was CONNECT, so HTTP ends with any 2xx. */
 int message_answer(struct message *m, struct str head, bool no_body, bool tunnel, struct http_headers *h);
 
-/* Takes bytes from *in until there is a piece, the end, or nothing left. Call again after a piece, even with an
- * empty *in: the end may already be known. A negative value as for the head. */
+/* Consumes bytes of *in until there is a piece, the end, or nothing left. Call it again after a piece, even with
+ * an empty *in: the end may already be known. Negative values as for the head. */
 int message_body(struct message *m, struct str *in, struct str *ret_piece);
 
-/* The same, but small pieces that lie behind each other in *in come as one, put together in *held (of the caller,
- * empty, with a ceiling of MESSAGE_HELD_MAX): what is done for each piece has a price, and the peer decides how small
- * they are. */
+/* As above, but small consecutive pieces in *in are joined in *held (owned by the caller, empty, with a limit of
+ * MESSAGE_HELD_MAX): each piece has a fixed cost, and the peer chooses their size. */
 #define MESSAGE_HELD_MAX (2 * 1024 * 1024)
 int message_body_joined(struct message *m, struct str *in, struct buf *held, struct str *ret_piece);
 
-/* So many bytes of a body with a length (left tells how many there are) have been taken elsewhere. */
+/* n bytes of a body with a length have been consumed elsewhere; left says how many remain. */
 void message_skip(struct message *m, size_t n);
 
 bool message_eof(struct message *m); /* the connection ended: is the message complete? */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* http/multipart: finds the delimiter "\r\n--boundary" in a stream of bytes.
  *
- * A carriage return stands only at the start of the delimiter (boundaries have none), so after a mismatch the
- * search can only start again at the byte that did not match, and the bytes held back are known without
- * having been kept: they are the delimiter's own. */
+ * A carriage return only occurs at the start of the delimiter (boundaries contain none). So after a mismatch the
+ * search restarts at the mismatching byte, and the bytes held back need no buffer: they are equal to the start of
+ * the delimiter. */
 #include "http/multipart.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 #define BOUNDARY_MAX 200 /* RFC 2046 says 70 */
 #define PART_HEAD_MAX (16 * 1024)
-#define PADDING_MAX 64 /* blanks behind a delimiter */
+#define PADDING_MAX 64 /* blanks after a delimiter */
 
 enum multipart_state {
 	IN_PREAMBLE,
@@ -32,16 +32,16 @@ struct multipart {
 	void *user;
 	enum multipart_state state;
 	size_t matched; /* bytes of the delimiter seen */
-	size_t implied; /* of these, how many were not there: the line end before the first one */
+	size_t implied; /* of these, bytes that were not in the input: the line end before the first delimiter */
 	size_t padding;
-	struct buf head; /* of the part, while it comes in */
-	int stopped;     /* what ended the parse */
+	struct buf head; /* of the part, while it is incomplete */
+	int stopped;     /* the error that ended the parse */
 	size_t n_delim;
 	char delim[BOUNDARY_MAX + 4];
 };
 
-/* Takes "; name=value" from *in. Values may be quoted; a backslash escapes only a quote or itself, because old
- * browsers send paths with plain ones. False at the end or when it makes no sense. */
+/* Parses "; name=value" from *in. Values may be quoted; a backslash escapes only a quote or itself, because old
+ * browsers send paths with unescaped ones. False at the end or if it is malformed. */
 static bool param_next(struct str *in, struct str *ret_name, struct buf *value)
 {
 	while (in->n && (in->p[0] == ';' || in->p[0] == ' ' || in->p[0] == '\t'))
@@ -106,7 +106,7 @@ int multipart_new(struct str content_type, const struct multipart_ops *ops, void
 	memcpy(m->delim, "\r\n--", 4);
 	memcpy(m->delim + 4, value.p, value.n);
 	m->n_delim = 4 + value.n;
-	m->matched = m->implied = 2; /* the very first delimiter needs no line end before it */
+	m->matched = m->implied = 2; /* the first delimiter needs no line end before it */
 	*ret = m;
 	return 0;
 }
@@ -119,7 +119,7 @@ void multipart_free(struct multipart *m)
 	free(m);
 }
 
-/* name and filename of one Content-Disposition line; filename* (RFC 5987) wins. */
+/* Reads name and filename of a Content-Disposition line; filename* (RFC 5987) takes precedence. */
 static int read_disposition(struct str line, struct buf *name, struct buf *filename, bool *ret_has_file)
 {
 	autobuf struct buf value = BUF_INIT(PART_HEAD_MAX);
@@ -184,9 +184,9 @@ static int give(struct multipart *m, const char *p, size_t n)
 	return m->ops->on_data(m->user, (struct str) { p, n });
 }
 
-/* How many bytes are data for sure; what follows them is the delimiter or may become it. In one run: a piece for every
- * line end in a binary file would be a write each. The delimiter holds no second '\r', so after a mismatch the next one
- * counts. */
+/* The number of bytes that are certainly data; what follows is the delimiter or may become it. They are passed on
+ * in one run, because a piece per line end of a binary file would be a write each. The delimiter has no second
+ * '\r', so after a mismatch the search goes on at the next one. */
 static size_t data_run(const struct multipart *m, struct str in)
 {
 	size_t at = 0;
@@ -203,7 +203,7 @@ static size_t data_run(const struct multipart *m, struct str in)
 	}
 }
 
-/* Passes on what is surely not delimiter. */
+/* Passes on what is certainly not part of a delimiter. */
 static int feed_data(struct multipart *m, struct str *in)
 {
 	while (in->n) {
@@ -228,7 +228,7 @@ static int feed_data(struct multipart *m, struct str *in)
 			m->state = AFTER_DELIMITER;
 			return rc;
 		}
-		if (in->n) { /* what an earlier piece ended with was data after all */
+		if (in->n) { /* the end of an earlier piece was data after all */
 			rc = give(m, m->delim + m->implied, m->matched - m->implied);
 			m->matched = m->implied = 0;
 			if (rc)
@@ -253,7 +253,7 @@ static int feed_head(struct multipart *m, struct str *in)
 	int rc = begin_part(m);
 	buf_clear(&m->head);
 	m->state = IN_DATA;
-	m->matched = m->implied = 2; /* in a part without a body, it is that of the head */
+	m->matched = m->implied = 2; /* in a part without a body, the delimiter's line end is that of the head */
 	return rc;
 }
 

@@ -32,7 +32,7 @@ static struct in6_addr machine_of(const struct sockaddr_storage *from)
 	return a;
 }
 
-/* Keyed: who may choose their address must not be able to choose the chain. */
+/* Keyed, so that a client that can choose its address cannot choose the chain. */
 static struct peer_chain *chain_of(struct peers *ps, const struct in6_addr *a)
 {
 	uint64_t half[2], h = ps->seed;
@@ -53,7 +53,7 @@ static struct peer_list *class_of(struct peers *ps, const struct peer *p)
 	return &ps->classes[31 - __builtin_clz(p->n)];
 }
 
-/* Counting moves it between the classes; of which it is the freshest then, as it has just done something. */
+/* Changes the count, which may move the peer to another class; there it becomes the most recent one. */
 static void set_count(struct peers *ps, struct peer *p, uint32_t n)
 {
 	bool idle = !TAILQ_EMPTY(&p->idle);

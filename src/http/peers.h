@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http/peers: whose connections a server has, and which of them gives its place up when all are taken. Internal to
- * http/.
+/* http/peers: the connections of a server by address, and which of them is closed when all places are taken.
+ * Internal to http/.
  *
- * The connections of one address belong together, those of one IPv6 /64 too: that is what one machine has. When room is
- * needed, the address with most places gives one up, the one that has had no request for longest.
+ * Connections are grouped by IPv4 address or IPv6 /64, which is what one machine has. When room is needed, the
+ * address with the most connections loses the one that has been idle for longest.
  *
- * This takes the same few steps however many there are, so a flood costs no more per connection than calm does:
- * addresses are kept in classes of about the same size (1, 2–3, 4–7, ... connections), and in each class in the order
- * in which one of their connections last became idle. With one connection per address that is exactly the order of
- * age. */
+ * The cost does not depend on the number of connections, so a flood costs no more per connection: addresses are
+ * kept in classes of similar size (1, 2–3, 4–7, ... connections), and within a class in the order in which one of
+ * their connections last became idle. With one connection per address this is exactly the order of age. */
 #pragma once
 
 #include <netinet/in.h>
@@ -30,8 +29,8 @@ SLIST_HEAD(peer_chain, peer);
 struct peer {
 	struct in6_addr addr;
 	uint32_t n;                 /* connections */
-	struct conn_list idle;      /* those without a request, freshest first */
-	TAILQ_ENTRY(peer) in_class; /* while any is idle */
+	struct conn_list idle;      /* connections without a request, most recent first */
+	TAILQ_ENTRY(peer) in_class; /* while any connection is idle */
 	SLIST_ENTRY(peer) in_chain;
 };
 
@@ -44,12 +43,13 @@ struct peers {
 
 void peers_init(struct peers *ps);
 
-/* A connection from there (NULL, or not an internet address: all such are one). NULL: out of memory. */
+/* Adds a connection from an address (all that are NULL or not internet addresses share one peer). NULL: out of
+ * memory. */
 struct peer *peers_join(struct peers *ps, const struct sockaddr_storage *from);
-void peers_leave(struct peers *ps, struct peer *p); /* one less; its peer is gone with its last one */
+void peers_leave(struct peers *ps, struct peer *p); /* removes a connection; the peer is freed with its last one */
 
-/* c has no request any more and is fresh, or has one. Either may be said twice. */
+/* c has become idle, and is the most recent one, or has a request. Either call may be repeated. */
 void peers_idle(struct peers *ps, struct http_conn *c, bool on);
 
-/* The next to give its place up, NULL: none is idle. */
+/* The next connection to close, NULL: none is idle. */
 struct http_conn *peers_victim(const struct peers *ps);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http/pem: by OpenSSL. */
+/* http/pem: uses OpenSSL. */
 #include "http/pem.h"
 
 #include <limits.h>

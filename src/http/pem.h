@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http/pem: certificates as text. */
+/* http/pem: PEM certificates. */
 #pragma once
 
 #include <stdbool.h>
 
 #include "base/str.h"
 
-bool pem_has_certificate(struct str pem); /* one at least; what else is in it does no harm */
+bool pem_has_certificate(struct str pem); /* at least one; other content is ignored */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http/protobuf: protobuf messages as JSON trees, by tables. */
+/* http/protobuf: converts protobuf messages to JSON trees and back, driven by tables. */
 #include "http/protobuf.h"
 
 #include <errno.h>
@@ -80,7 +80,7 @@ static int get_piece(struct str *in, uint64_t n, struct str *ret)
 	return 0;
 }
 
-/* The value behind a tag: *ret_n of a varint, *ret of the others. */
+/* The value after a tag: *ret_n of a varint, *ret of the others. */
 static int get_value(struct str *in, enum wire wire, uint64_t *ret_n, struct str *ret)
 {
 	uint64_t n;
@@ -189,7 +189,7 @@ static json_t *time_json(struct str in, struct err *e)
 	return json_string(text);
 }
 
-/* Merged into what came before, unless it is an item of a list. */
+/* Merged into the previous value, unless it is an item of a list. */
 static json_t *message_json(const struct pb_field *f, struct str in, json_t *before, struct err *e)
 {
 	autojson json_t *o = before && !f->repeated ? json_incref(before) : json_object();
@@ -319,13 +319,13 @@ static void put_piece(struct buf *out, const struct pb_field *f, struct str s)
 	buf_str(out, s);
 }
 
-/* Puts the length before what has been written since `at`. */
+/* Inserts the length before what has been written since `at`. */
 static void put_length(struct buf *out, size_t at)
 {
 	unsigned char bytes[VARINT_MAX];
 	size_t len = out->n - at, n = varint_bytes(len, bytes);
 
-	buf_put(out, bytes, n); /* makes room */
+	buf_put(out, bytes, n); /* reserves the space */
 	if (out->bad)
 		return;
 	memmove(out->p + at + n, out->p + at, len);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http/protobuf: protobuf messages as JSON trees, by tables.
+/* http/protobuf: converts protobuf messages to JSON trees and back, driven by tables.
  *
- * The handlers of an RPC know one form of a message: the tree that protobuf's JSON mapping has (lowerCamelCase names,
- * bytes as base64, enums by name, 64-bit integers as text, times as RFC 3339). A table per message says which field has
- * which number, and these functions go from one form to the other. No I/O.
+ * The handlers of an RPC use one form of a message: the tree of protobuf's JSON mapping (lowerCamelCase names,
+ * bytes as base64, enums by name, 64-bit integers as text, times as RFC 3339). A table per message lists its
+ * fields and their numbers. No I/O.
  *
- * Read leniently where protobuf is: fields that the table does not know, or that come in another wire type, are
- * skipped; of a field that comes twice the last counts, and messages are merged; a member of a oneof puts out the
- * others. Refused: cut off or overlong encodings, groups, text that is not UTF-8 or holds a NUL byte, more than
+ * Parsing is lenient where protobuf is: unknown fields and fields of another wire type are skipped; of a repeated
+ * scalar the last one counts, and messages are merged; a member of a oneof removes the others. Refused are
+ * truncated or overlong encodings, groups, text that is not UTF-8 or contains a NUL byte, and more than
  * PB_ITEMS_MAX items. */
 #pragma once
 
@@ -50,7 +50,7 @@ struct pb_field {
 	uint32_t number;
 	enum pb_kind kind;
 	bool repeated; /* PB_STRING and PB_MESSAGE only */
-	uint8_t oneof; /* not 0: of the fields with the same mark one is set at most */
+	uint8_t oneof; /* not 0: at most one of the fields with the same value is set */
 	const struct pb_message *message;
 	const struct pb_enum *values;
 };
@@ -60,14 +60,14 @@ struct pb_message {
 	size_t n;
 };
 
-/* A new object, or -EINVAL with a text for the client, or -ENOMEM. */
+/* Returns a new object, or -EINVAL with a message for the client, or -ENOMEM. */
 int pb_read(const struct pb_message *m, struct str in, json_t **ret, struct err *e);
 
-/* What of the tree has no place in the message, or does not fit it, is left out. */
+/* Members of the tree that the message lacks, or that do not fit, are left out. */
 void pb_put(struct buf *out, const struct pb_message *m, const json_t *tree);
 
-/* One field; of a repeated one, one item. */
+/* Writes one field; of a repeated one, one item. */
 void pb_put_field(struct buf *out, const struct pb_message *m, const char *name, const json_t *value);
 
-/* A message that holds only bytes, down a path of names that ends with NULL: what a stream of data is made of. */
+/* Writes a message that contains only bytes, at a path of names that ends with NULL. Used for streams of data. */
 void pb_put_bytes(struct buf *out, const struct pb_message *m, const char *const *path, struct str bytes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http/pump: body up, answer down, both as fast as the slower end. */
+/* http/pump: body up, answer down, both at the speed of the slower end. */
 #include "http/pump.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #define HEAD_MAX (HTTP_HEAD_MAX + 4096)
 
-/* Calls a function of all observers that have it. */
+/* Calls a function of all observers that implement it. */
 #define TELL(p, fn, ...) \
 	do { \
 		for (struct pump_observer *o_ = (p)->observers; o_; o_ = o_->next) { \
@@ -89,7 +89,7 @@ void pump_body(struct pump *p, struct str data)
 	char size[24];
 
 	if (!p->call)
-		return; /* answered or broken already */
+		return; /* already answered or lost */
 	p->body_sent = true;
 	p->up += data.n;
 	TELL(p, on_body, data);
@@ -151,7 +151,7 @@ static void on_answer(void *user, const struct http_answer *a)
 		if (p->rq->upgrade && p->ops->on_upgrade)
 			p->ops->on_upgrade(p->user, a);
 		else
-			pump_lose(p, EPROTO); /* nobody asked for it */
+			pump_lose(p, EPROTO); /* not requested */
 		return;
 	}
 	int rc = p->ops->put_answer(p->user, a, &lines);
@@ -195,7 +195,7 @@ static void on_end(void *user)
 	bool reusable = false;
 	int fd = -1;
 
-	/* With the body still on its way the connection is in the middle of a request. */
+	/* If the body is incomplete, the connection is in the middle of a request and cannot be reused. */
 	if (p->body_ended)
 		fd = http_call_done(take_ptr(&p->call), &reusable);
 	else
@@ -209,8 +209,8 @@ static void on_error(void *user, int no)
 {
 	struct pump *p = user;
 
-	/* An idle connection that the upstream closed in this very moment: nothing of the request was done. A byte of
-	 * an answer means that something was; a body that went up is gone. */
+	/* The upstream closed an idle connection just now and has not processed the request. If a byte of an
+	 * answer has arrived, it has; if part of the body was sent, it cannot be sent again. */
 	if (p->reused && !p->answered && !p->body_sent && !http_call_heard(p->call) && p->ops->reconnect) {
 		pump_drop(p);
 		http_body_want(p->rq, false);
@@ -244,7 +244,7 @@ static void send_request(struct pump *p, struct http_call *call)
 	if (p->share)
 		stream_share(http_call_stream(p->call), p->share);
 	http_call_head(p->call, buf_view(&head), str_is(p->rq->method, "HEAD"), false);
-	explicit_bzero(head.p, head.n); /* there are tokens and keys in it */
+	explicit_bzero(head.p, head.n); /* contains tokens and keys */
 	if (p->body_ended)
 		finish_body(p);
 	http_body_want(p->rq, true);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http/req: what a handler may do with its request, whatever it came by: answer whole or in pieces, break off, take
- * over. */
+/* http/req: what a handler may do with its request, for all protocols: answer whole or in pieces, abort, take over
+ * the connection. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http/respond: how a request that came by HTTP/1.x is answered. */
+/* http/respond: answers to HTTP/1.x requests. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -9,12 +9,12 @@
 #include "http/conn.h"
 #include "loop/stream.h"
 
-#define SPLICE_MIN (64 * 1024) /* fewer bytes are as well copied */
-#define SKIP_MAX (1024 * 1024) /* an unread body up to this length is not worth a new connection */
+#define SPLICE_MIN (64 * 1024) /* fewer bytes are copied */
+#define SKIP_MAX (1024 * 1024) /* an unread body up to this length is skipped rather than closing the connection */
 
 static void h1_abort(struct http_req *rq);
 
-/* Digits by hand: an answer should not cost a printf. */
+/* Without printf(), because every answer uses it. */
 static void put_uint(struct buf *b, uint64_t v)
 {
 	char z[20];
@@ -26,7 +26,7 @@ static void put_uint(struct buf *b, uint64_t v)
 	buf_put(b, z + n, sizeof z - n);
 }
 
-/* Can the next request follow? Only if it is clear where the body of this one ends. */
+/* Whether another request may follow, which requires that the end of this one's body can be reached. */
 static bool can_keep(const struct request *r)
 {
 	if (!r->keep)
@@ -36,7 +36,7 @@ static bool can_keep(const struct request *r)
 	return !r->expects && r->pub.content_length <= SKIP_MAX;
 }
 
-/* Puts the head of the answer together in the server's buffer. length < 0: none is announced. */
+/* Builds the head of the answer in the server's buffer. length < 0: no Content-Length. */
 static struct str put_head(struct request *r, int status, const char *type, const char *headers, int64_t length)
 {
 	struct buf *b = &r->pub.conn->server->out;
@@ -46,7 +46,7 @@ static struct str put_head(struct request *r, int status, const char *type, cons
 	r->chunked = length < 0 && !r->http10 && status != 204 && status != 304;
 	r->left = length;
 	if (length < 0 && r->http10 && !r->no_body)
-		r->keep = false; /* the end of the connection is the end of the answer */
+		r->keep = false; /* the end of the connection marks the end of the answer */
 	r->keep = can_keep(r);
 	buf_clear(b);
 	buf_put(b, "HTTP/1.1 ", 9);
@@ -74,7 +74,7 @@ static struct str put_head(struct request *r, int status, const char *type, cons
 	return buf_view(b);
 }
 
-/* Nothing can be sent: lost, over, or the server is gone. */
+/* Nothing can be sent: lost, finished, or the server is gone. */
 static bool is_mute(const struct request *r)
 {
 	return r->over || r->hijacked || !r->pub.conn->s || !r->pub.conn->server;
@@ -132,7 +132,7 @@ static void h1_write(struct http_req *rq, struct str data)
 	}
 	if (r->left >= 0) {
 		if ((uint64_t)r->left < data.n)
-			data.n = (size_t)r->left; /* more would be taken for the next answer */
+			data.n = (size_t)r->left; /* more would be taken as part of the next answer */
 		r->left -= (int64_t)data.n;
 	}
 	stream_write(rq->conn->s, data);
@@ -168,7 +168,7 @@ static void h1_end(struct http_req *rq)
 	if (!r->started || r->ended || is_mute(r))
 		return;
 	if (!r->no_body && r->left > 0) {
-		h1_abort(rq); /* less than was announced: the peer must see that it is cut */
+		h1_abort(rq); /* shorter than Content-Length: the peer must see that it is truncated */
 		return;
 	}
 	if (r->chunked && !r->no_body)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http/route: patterns and paths, compared in one pass over both. */
+/* http/route: compares pattern and path in one pass. */
 #include "http/route.h"
 
 static size_t segment_length(struct str s)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http/secure: how the connections of a listener are protected, as the server sees it.
+/* http/secure: the interface between the server and TLS.
  *
- * The server knows TLS only through this, so that programs which do not serve it (atoll-init) do not link it. */
+ * The server uses TLS only through this, so that programs without TLS (atoll-init) do not link it. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,8 +11,8 @@
 struct stream_filter;
 
 struct http_secure {
-	/* For a new connection, which puts it on its stream. early: bytes of the peer that were read before. NULL:
-	 * there is no memory, or nothing to be used yet. */
+	/* Makes the filter of a new connection's stream. early: bytes of the peer that were already read. NULL:
+	 * out of memory, or no certificate loaded yet. */
 	struct stream_filter *(*open)(struct http_secure *sec, struct str early);
-	bool (*is_h2)(struct stream_filter *f); /* once it is ready: did both sides settle on HTTP/2? */
+	bool (*is_h2)(struct stream_filter *f); /* after the handshake: whether HTTP/2 was negotiated */
 };

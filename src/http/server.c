@@ -14,32 +14,32 @@
 #include "loop/loop.h"
 #include "loop/stream.h"
 
-#define CONNS_MAX 4096  /* unless http_server_limit() says otherwise */
-#define ACCEPT_BATCH 32 /* connections taken per round, so that old ones get their turn */
-/* after the process has run out of fds or memory, or of connections that can go */
+#define CONNS_MAX 4096  /* default of http_server_limit() */
+#define ACCEPT_BATCH 32 /* connections accepted per loop iteration, so that others get their turn */
+/* Delay after running out of fds or memory, or of connections that can be closed. */
 #define ACCEPT_RETRY_MS 100
-#define SWEEP_MS 5000            /* how often late connections are looked for, at most; */
-#define SWEEP_PER_LIMIT 4        /* ... often enough for the shortest limit */
+#define SWEEP_MS 5000            /* longest interval between searches for expired connections; */
+#define SWEEP_PER_LIMIT 4        /* ... short enough for the shortest limit */
 #define IDLE_MAX_MS (15 * 60000) /* between requests; clients rely on at least ten minutes */
-#define HEAD_MAX_MS 30000        /* unless http_server_head_timeout() says otherwise */
-#define FRESH_MS 1000            /* so long a new connection is left alone */
-#define SHAKE_MAX 512            /* handshakes under way; each takes some ten kB */
-/* idle protected connections: each holds some ten kB, twice as many with HTTP/2 */
+#define HEAD_MAX_MS 30000        /* default of http_server_head_timeout() */
+#define FRESH_MS 1000            /* a new connection is not evicted for this long */
+#define SHAKE_MAX 512            /* concurrent handshakes; each takes some ten kB */
+/* Idle TLS connections: each takes some ten kB, twice as much with HTTP/2. */
 #define SECURE_IDLE_MAX 2048
-#define EVICT_TRIES 32          /* idle connections looked at for one that can be closed */
-#define UNSENT_MAX (512 * 1024) /* bytes a connection has in the kernel that are not on their way yet */
+#define EVICT_TRIES 32          /* idle connections checked for one that can be closed */
+#define UNSENT_MAX (512 * 1024) /* bytes in a connection's kernel buffer that are not sent yet */
 #define ANSWER_HEAD_MAX (64 * 1024)
 
 struct listener {
 	struct http_server *server;
 	struct listener *next;
 	struct http_secure *secure; /* NULL: plain HTTP */
-	bool plain_too;             /* protected are only those connections that begin with a handshake */
+	bool plain_too;             /* only connections that start with a handshake use TLS */
 	int fd;
 	struct watch *watch;
 };
 
-/* Whether the next handshake can begin: with the place of another, if that one has had its time. */
+/* Whether another handshake may start, if necessary in place of the oldest, if that one has had its minimum time. */
 static bool may_shake(const struct http_server *s)
 {
 	const struct http_conn *oldest = TAILQ_FIRST(&s->shaking);
@@ -52,8 +52,8 @@ static bool all_shake(const struct listener *d)
 	return d->secure && !d->plain_too;
 }
 
-/* Listening stops while there is no room and none can be made: a ready listener would else wake the loop for nothing,
- * for ever. */
+/* Stops listening while there is no room and none can be made: otherwise a readable listener would keep waking the
+ * loop. */
 static void update_watch(struct http_server *s)
 {
 	bool off = s->stopped || s->paused || s->all_busy;
@@ -123,24 +123,23 @@ static bool is_loopback(const struct sockaddr_storage *from)
 		(IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr) && v6->sin6_addr.s6_addr[12] == IN_LOOPBACKNET));
 }
 
-/* What fails on unix sockets they do not need. */
+/* Options that fail on unix sockets are not needed there. */
 static void tune(int fd, const struct sockaddr_storage *from)
 {
 	const int on = 1, unsent = UNSENT_MAX;
 
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-	/* What waits in the kernel is sent by whoever makes room, in the middle of the client's reads: better by us,
-	 * when we write. It is also memory, and what comes late when something more urgent is to be sent. What is on
-	 * its way is not counted. */
+	/* Data in the kernel's buffer is sent when the client's reads make room: it is better sent when we write.
+	 * It also takes memory, and delays more urgent data. Data in flight is not counted. */
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
-	/* There is no path to measure between two ends on one machine. Where the host's choice is one that does it all
-	 * the same (BBR: it paces packets by timers), bytes would come at half the speed and for twice the CPU time. */
+	/* Between two ends on one machine there is no path to measure. If the host's default algorithm measures
+	 * anyway (BBR paces packets by timers), throughput would be halved at twice the CPU time. */
 	if (is_loopback(from))
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
 }
 
-/* d: NULL for a connection that came by no listener. */
+/* d: NULL for a connection without a listener. */
 static int adopt(struct http_server *s, int fd, const struct sockaddr_storage *from, const struct listener *d)
 {
 	struct http_secure *secure = d && all_shake(d) ? d->secure : NULL;
@@ -206,8 +205,8 @@ static void accept_failed(struct http_server *s, int no)
 	timer_arm(s->retry, ACCEPT_RETRY_MS);
 }
 
-/* Who has come and does not ask for anything is idle after a while; not at once, as the first request may be on its
- * way. */
+/* A connection without a request counts as idle after a while; not at once, because the first request may be on
+ * its way. */
 static void age_fresh(struct http_server *s)
 {
 	uint64_t now_ms = loop_now_ms(s->loop);
@@ -224,12 +223,12 @@ static struct http_conn *find_among(struct peers *ps)
 	for (size_t i = 0; i < EVICT_TRIES && (c = peers_victim(ps)); i++) {
 		if (conn_evictable(c))
 			return c;
-		peers_idle(ps, c, true); /* it is about to be something else than idle: others first */
+		peers_idle(ps, c, true); /* it is about to become busy: try others first */
 	}
 	return NULL;
 }
 
-/* Whose place the next one takes; NULL: nobody's just now. */
+/* The connection to close for the next one; NULL: none at the moment. */
 static struct http_conn *find_victim(struct http_server *s)
 {
 	age_fresh(s);
@@ -239,7 +238,7 @@ static struct http_conn *find_victim(struct http_server *s)
 	return c ? c : find_among(&s->peers[!first]);
 }
 
-/* What protected connections hold while they do nothing is bounded, however many places there are. */
+/* Limits the memory of idle TLS connections, independent of the connection limit. */
 static void limit_idle_secure(struct http_server *s)
 {
 	struct http_conn *c;
@@ -251,8 +250,8 @@ static void limit_idle_secure(struct http_server *s)
 	}
 }
 
-/* Idle connections are closed for newcomers, however fresh they are: a client whose connection was closed opens
- * another, and one that gets none can do nothing. */
+/* Idle connections are closed for new ones, however recent they are: a client whose connection was closed opens
+ * another, but one that gets no connection can do nothing. */
 static void make_room(struct http_server *s, struct http_conn *victim)
 {
 	if (!s->crowded)
@@ -262,7 +261,7 @@ static void make_room(struct http_server *s, struct http_conn *victim)
 	conn_evict(victim);
 }
 
-/* Nobody's handshake is cut off for a connection that then turns out not to be there. */
+/* Called only after accept() has succeeded, so that no handshake is closed for nothing. */
 static void make_shake_room(struct http_server *s)
 {
 	if (s->n_shaking >= SHAKE_MAX)
@@ -305,7 +304,7 @@ static void on_acceptable(void *user, int events)
 		struct http_conn *victim = full ? find_victim(s) : NULL;
 
 		if (full && !victim) {
-			s->all_busy = true; /* until one is not, or is no longer taken for it */
+			s->all_busy = true; /* until a connection becomes idle, or is no longer new */
 			timer_arm(s->retry, ACCEPT_RETRY_MS);
 			break;
 		}
@@ -318,7 +317,7 @@ static void on_acceptable(void *user, int events)
 			break;
 		}
 		if (victim)
-			make_room(s, victim); /* not before: only for one who has really come */
+			make_room(s, victim); /* only after accept() has succeeded */
 		if (all_shake(d)) {
 			make_shake_room(s);
 			limit_idle_secure(s);

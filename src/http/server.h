@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http/server: HTTP/1.1 connections with keep-alive, seen as a sequence of requests.
+/* http/server: an HTTP/1.1 server with keep-alive; each connection is a sequence of requests.
  *
- * For each request head that arrives the server's on_request is called with a struct http_req, whose
- * strings live until the request is over. The handler sets rq->ops and rq->user before it returns (or
- * answers at once), then gets the body in pieces. It answers either whole (http_respond) or in pieces
- * (http_begin, http_write, http_end). A request is over when both its body has been read and its response
- * ended, or when the connection is lost; then on_close comes, exactly once, last, and rq is gone.
+ * For each request head on_request is called with a struct http_req, whose strings are valid until the request is
+ * over. The handler sets rq->ops and rq->user before it returns (or answers at once), then gets the body in
+ * pieces. It answers either as a whole (http_respond) or in pieces (http_begin, http_write, http_end). A request
+ * is over when its body has been read and its response has ended, or when the connection is lost. Then on_close is
+ * called, exactly once and last, and rq is freed.
  *
- * on_body_end comes once the body is complete, also when there is none. After the response has ended the rest of the
- * body is dropped without further callbacks (up to a MiB; beyond that the connection is closed). A peer that closes its
- * sending side while a request is under way counts as gone (lost). No callback ever comes from inside one of the
- * functions below: they take effect when the handler returns. All of them are no-ops on a request that is lost.
+ * on_body_end is called when the body is complete, also if it is empty. After the response has ended, the rest of
+ * the body is dropped without further callbacks (up to 1 MiB; beyond that the connection is closed). A peer that
+ * closes its sending side during a request counts as gone (lost). No callback runs inside one of the functions
+ * below: they take effect when the handler returns. All of them are no-ops on a lost request.
  *
- * Bounds: head ≤ HTTP_HEAD_MAX bytes and HTTP_HEADERS_MAX fields (431), one request at a time per connection
- * (pipelined ones wait). Ambiguous framing (two lengths, length with chunked, obs-fold, bad chunks, NUL) is refused
- * with 400 and the connection closed. "Expect: 100-continue" is answered when the body is first wanted.
+ * Limits: a head has at most HTTP_HEAD_MAX bytes and HTTP_HEADERS_MAX fields (431). A connection serves one
+ * request at a time (pipelined ones wait). Ambiguous framing (two lengths, length with chunked, obs-fold, bad
+ * chunks, NUL) is refused with 400 and the connection is closed. "Expect: 100-continue" is answered when the body
+ * is first wanted.
  *
  * The body arrives only while wanted: http_body_want(rq, false) stops reading from the peer. */
 #pragma once
@@ -49,23 +50,23 @@ struct http_headers { /* plain list; names compare without case */
 
 /* The first of that name; STR_NULL (p == NULL) when absent. */
 struct str http_header_get(const struct http_headers *h, const char *name);
-/* Is the token in the comma list(s) of that name? Without case. */
+/* Whether the token is in the comma-separated list(s) of that name. Ignores case. */
 bool http_header_has_token(const struct http_headers *h, const char *name, const char *token);
 
 struct http_req_ops {
 	void (*on_body)(struct http_req *rq, struct str data); /* NULL: the body is read and dropped */
 	void (*on_body_moved)(struct http_req *rq, size_t n);  /* with http_body_splice() only */
 	void (*on_body_end)(struct http_req *rq);              /* may be NULL */
-	void (*on_drain)(struct http_req *rq);                 /* response queue is low again; may be NULL */
-	/* last call; lost: the peer or the connection went away early */
+	void (*on_drain)(struct http_req *rq);                 /* the response queue is low again; may be NULL */
+	/* The last callback. lost: the connection was lost, or the peer closed it early. */
 	void (*on_close)(struct http_req *rq, bool lost);
 };
 
 struct http_req {
 	struct str method; /* "GET" */
 	struct str target; /* as sent: "/files?path=a%20b" */
-	struct str path;   /* up to '?', still encoded */
-	struct str query;  /* behind '?', still encoded, may be empty */
+	struct str path;   /* before '?', still encoded */
+	struct str query;  /* after '?', still encoded, may be empty */
 	struct http_headers headers;
 	struct str host;        /* Host without blanks, may be empty */
 	int64_t content_length; /* -1: chunked; 0: none */
@@ -77,84 +78,85 @@ struct http_req {
 
 struct http_server_ops {
 	void (*on_request)(void *user, struct http_req *rq);
-	void (*on_conn)(void *user, int fd, bool *ret_refuse); /* may be NULL; lets init check SO_PEERCRED */
+	void (*on_conn)(void *user, int fd, bool *ret_refuse); /* may be NULL; init checks SO_PEERCRED in it */
 };
 
-/* Serves the connections of a listening socket (owned from now on; -1: none, only adopted ones). */
+/* Serves the connections of a listening socket, which it owns; -1: none, only adopted connections. */
 struct http_server *http_server_new(struct loop *l, int listen_fd, const struct http_server_ops *ops, void *user);
 
-/* Serves those of a further one, too; owns fd, also on failure. secure: what protects its connections (http/tls.h),
- * NULL: nothing. Their handshakes have a time limit and a limit of number: with more under way than that the oldest
- * gives its place up. Idle ones have a limit of number of their own, as each holds much more memory than a plain
- * one. */
+/* Also serves the connections of another socket; owns fd, also on failure. secure: their TLS (http/tls.h), NULL:
+ * plain HTTP. Handshakes are limited in time and in number: beyond that number the oldest one is closed. Idle TLS
+ * connections have a limit of their own, because each takes much more memory than a plain one. */
 int http_server_listen(struct http_server *s, int fd, struct http_secure *secure);
 
-/* The same, but each connection is plain or protected, as its first byte tells. */
+/* As above, but each connection is plain or TLS, as its first byte shows. */
 int http_server_listen_both(struct http_server *s, int fd, struct http_secure *secure);
 
-/* Serves a connected stream socket, too; owns fd, also on failure. -EACCES: on_conn refused it. */
+/* Also serves a connected stream socket; owns fd, also on failure. -EACCES: on_conn refused it. */
 int http_server_adopt(struct http_server *s, int fd);
 
-/* With so many connections open (4096 at first) each new one takes the place of an idle one, which is closed at once:
- * of the address with most connections (see http/peers.h) the one that has had no request for longest. One that is in
- * the middle of a request or an answer, or has come within the last second and not asked yet, is never closed for
- * another; while all are such, accepting pauses. */
+/* Sets the maximum number of connections (4096 by default). Beyond it, each new connection replaces an idle one,
+ * which is closed at once: of the address with the most connections (see http/peers.h), the one idle for longest.
+ * A connection in the middle of a request or an answer, or one accepted within the last second that has sent no
+ * request, is never closed for another; while all are such, accepting pauses. */
 void http_server_limit(struct http_server *s, size_t max_conns);
-/* from first byte to last: 30 s at first; then 408 */
+/* Time limit of a request head, from its first byte to its last: 30 s by default; then 408. */
 void http_server_head_timeout(struct http_server *s, uint64_t ms);
 void http_server_stop_accepting(struct http_server *s);
 size_t http_server_conns(const struct http_server *s);
-uint64_t http_server_h2_requests(const struct http_server *s); /* how many came by HTTP/2 */
-uint64_t http_server_evicted(const struct http_server *s);     /* how many were closed for others */
+uint64_t http_server_h2_requests(const struct http_server *s); /* number of requests over HTTP/2 */
+uint64_t http_server_evicted(const struct http_server *s);     /* number of connections closed to make room */
 
-/* Drops all connections at once but that of rq, each as http_abort() would; on_close comes before it returns. */
+/* Drops all connections except that of rq at once, each as http_abort() would; on_close is called before it
+ * returns. */
 void http_server_drop_others(struct http_server *s, const struct http_req *rq);
 
-/* Drops all connections at once. on_close comes before it returns, but for the request whose callback it is called
- * from: there it comes after. */
+/* Drops all connections at once. on_close is called before it returns, except for the request in whose callback it
+ * is called: there it is called afterwards. */
 void http_server_free(struct http_server *s);
 
-/* Answer whole. headers: "Name: value\r\n" lines or NULL; never Content-Length, Transfer-Encoding or Connection.
- * Content-Length is always added (also 0; not for 204/304). For HEAD the body is left out. */
+/* Answers as a whole. headers: "Name: value\r\n" lines or NULL; never Content-Length, Transfer-Encoding or
+ * Connection. Content-Length is always added (also 0; not for 204/304). For HEAD the body is left out. */
 void http_respond(struct http_req *rq, int status, const char *content_type, const char *headers, struct str body);
 
-/* Answer in pieces. length < 0: chunked (HTTP/1.0 peers: until close). */
+/* Starts an answer in pieces. length < 0: chunked (HTTP/1.0 peers: until close). */
 void http_begin(struct http_req *rq, int status, const char *content_type, const char *headers, int64_t length);
 void http_write(struct http_req *rq, struct str data); /* empty data is ignored */
-/* From a file, see stream_sendfile(); only with a length. 0: not now, on_drain will come. -EOPNOTSUPP: use
- * http_write(). */
+/* Sends from a file, see stream_sendfile(); only if the answer has a length. 0: not now, on_drain will be called.
+ * -EOPNOTSUPP: use http_write(). */
 ssize_t http_sendfile(struct http_req *rq, int fd, off_t *at, size_t n);
 struct sockaddr_storage;
-int http_peer(const struct http_req *rq, struct sockaddr_storage *ret); /* who sent it; -errno */
-/* bytes that wait: stop above STREAM_HIGH until on_drain */
+int http_peer(const struct http_req *rq, struct sockaddr_storage *ret); /* address of the client; -errno */
+/* Queued bytes: stop writing above STREAM_HIGH until on_drain. */
 size_t http_queued(const struct http_req *rq);
 void http_end(struct http_req *rq);
 
 void http_body_want(struct http_req *rq, bool on); /* default on */
 
-/* From on_body: the rest of the body goes to a stream as it is, past the handler, where it can (see stream_splice()):
- * no TLS, no HTTP/2, a length, and enough of it left to be worth the while. on_body_moved tells how much has gone. */
+/* Called in on_body: moves the rest of the body to a stream, bypassing the handler, where possible (see
+ * stream_splice()): without TLS and HTTP/2, with a length, and if enough of it is left. on_body_moved reports how
+ * much was moved. */
 void http_body_splice(struct http_req *rq, struct stream *to);
 
-/* The same for the answer: the stream that the rest of its body may be moved to, and how much that is. NULL:
- * http_write() only. http_moved() counts what has gone. */
+/* The same for the answer: the stream that the rest of its body may be moved to, and how many bytes that is. NULL:
+ * use http_write(). Report moved bytes with http_moved(). */
 struct stream *http_splice_to(const struct http_req *rq, uint64_t *ret_left);
 void http_moved(struct http_req *rq, size_t n);
 
-/* What is done for the request and its answer from now on is part of a share (loop/share.h), until the request is over.
- * An HTTP/2 connection is part of the share of its requests, or of one of its own if they belong to several. */
+/* Charges the work for the request and its answer to a share (loop/share.h) until the request is over. An HTTP/2
+ * connection belongs to the share of its requests, or to one of its own if they belong to several. */
 void http_share(struct http_req *rq, struct share *sh);
 void http_close_after(struct http_req *rq); /* no keep-alive after this response */
-/* breaks the connection with a reset; on_close follows */
+/* Resets the connection; on_close follows. */
 void http_abort(struct http_req *rq);
 bool http_is_secure(const struct http_req *rq); /* it came over TLS */
-bool http_started(const struct http_req *rq);   /* a response head has gone out */
+bool http_started(const struct http_req *rq);   /* a response head has been sent */
 bool http_ended(const struct http_req *rq);
 
-/* Takes the connection out of the server for a tunnel: sends raw head bytes (may be empty) first; *ret_early gets bytes
- * that came behind the head. Afterwards the stream is the caller's, who must stream_rebind() or close it before the
- * loop goes on; on_close comes with lost == false. -EBUSY while a response or a body is under way, -EPIPE when the peer
- * is gone. */
+/* Takes the connection out of the server for a tunnel. Raw head bytes (may be empty) are sent first; *ret_early
+ * gets the bytes that arrived after the head. The caller then owns the stream and must stream_rebind() or close it
+ * before the loop continues; on_close is called with lost == false. -EBUSY during a response or a body, -EPIPE if
+ * the peer is gone. */
 int http_hijack(struct http_req *rq, struct str raw_head, struct stream **ret, struct buf *ret_early);
 
 const char *http_reason(int status);

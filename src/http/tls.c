@@ -22,20 +22,20 @@
 #define KEY_NAME 16
 #define KEY_BYTES 32
 
-/* For TLS 1.2; 1.3 has only good ones. All are what HTTP/2 allows. */
+/* For TLS 1.2; all ciphers of 1.3 are acceptable. All are allowed by HTTP/2. */
 #define CIPHERS "ECDHE+AESGCM:ECDHE+CHACHA20"
 
 struct ticket_key {
-	uint64_t epoch; /* 0: not made yet */
+	uint64_t epoch; /* 0: not derived yet */
 	uint8_t name[KEY_NAME], aes[KEY_BYTES], mac[KEY_BYTES];
 };
 
 struct tls {
-	struct http_secure secure; /* first */
-	unsigned refs;             /* its owner's and one per filter */
+	struct http_secure secure; /* must be first */
+	unsigned refs;             /* one for the owner and one per filter */
 	SSL_CTX *ctx;              /* NULL until the first certificate */
 	uint8_t secret[TLS_SECRET_SIZE];
-	struct ticket_key keys[2]; /* of this time and of the one before */
+	struct ticket_key keys[2]; /* of the current period and of the previous one */
 	bool offer_h2;
 };
 
@@ -91,7 +91,7 @@ static void derive(const struct tls *t, uint64_t epoch, uint8_t part, uint8_t ou
 	(void)HMAC(EVP_sha256(), t->secret, sizeof t->secret, text, sizeof text, out, &n);
 }
 
-/* The key of `back` times ago (0 or 1). */
+/* The key of `back` periods ago (0 or 1). */
 static const struct ticket_key *ticket_key(struct tls *t, uint64_t back)
 {
 	uint64_t epoch = (uint64_t)time(NULL) / TLS_TICKET_S - back;
@@ -119,8 +119,8 @@ static bool ticket_set(const struct ticket_key *k, unsigned char *iv, EVP_CIPHER
 	return EVP_MAC_CTX_set_params(m, params) && EVP_CipherInit_ex(c, EVP_aes_256_cbc(), NULL, k->aes, iv, seal);
 }
 
-/* OpenSSL asks for the key that seals a new ticket, or for the one that an old one names. 1: here; 2: here, and give
- * out a new ticket; 0: unknown, do a full handshake. */
+/* OpenSSL asks for the key of a new ticket, or for the one that a received ticket names. 1: found; 2: found, and
+ * issue a new ticket; 0: unknown, do a full handshake. */
 static int on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *c, EVP_MAC_CTX *m, int seal)
 {
 	struct tls *t = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
@@ -138,7 +138,7 @@ static int on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHE
 			continue;
 		if (!ticket_set(k, iv, c, m, false))
 			return -1;
-		/* Clients of 1.3 use a ticket once and want another for the next time. */
+		/* Clients of TLS 1.3 use a ticket once and need another for the next connection. */
 		return back > 0 || SSL_version(ssl) >= TLS1_3_VERSION ? 2 : 1;
 	}
 	return 0;
@@ -175,7 +175,7 @@ static int no_password(char *p, int size, int rw, void *user)
 	(void)size;
 	(void)rw;
 	(void)user;
-	return -1; /* rather than asking on a terminal */
+	return -1; /* do not prompt on a terminal */
 }
 
 static int use_cert(SSL_CTX *ctx, struct str pem, struct tls_cert_info *ret, struct err *e)
@@ -201,7 +201,7 @@ static int use_cert(SSL_CTX *ctx, struct str pem, struct tls_cert_info *ret, str
 		}
 	}
 	BIO_free(b);
-	ERR_clear_error(); /* the end of the text counts as an error */
+	ERR_clear_error(); /* PEM_read reports the end of the text as an error */
 	return r;
 }
 
@@ -254,7 +254,7 @@ int tls_load(struct tls *t, struct str cert_pem, struct str key_pem, struct tls_
 		SSL_CTX_free(ctx);
 		return -e->no;
 	}
-	SSL_CTX_free(t->ctx); /* connections that are open hold on to theirs */
+	SSL_CTX_free(t->ctx); /* open connections hold references of their own */
 	t->ctx = ctx;
 	return 0;
 }
@@ -262,8 +262,8 @@ int tls_load(struct tls *t, struct str cert_pem, struct str key_pem, struct tls_
 struct tls *tls_new(const uint8_t secret[TLS_SECRET_SIZE], bool offer_h2)
 {
 	struct tls *t = calloc(1, sizeof *t);
-	/* OpenSSL reads its configuration and looks its algorithms up when it is first used: later there may be no
-	 * files any more. */
+	/* OpenSSL reads its configuration and looks up its algorithms on first use. Later, files may be
+	 * inaccessible. */
 	SSL_CTX *warm = t ? ctx_new(t) : NULL;
 
 	if (!warm || !tls_filter_prepare()) {

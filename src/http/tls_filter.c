@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* http/tls_filter: OpenSSL between two buffers.
  *
- * A connection's BIO reads from the bytes that the stream has just received and writes to those that it is about to
- * send, so OpenSSL never sees a socket. All plain bytes of one call come out at once (at most as many as came in,
- * plus the part of a record that waited inside): none are ever left behind in here. */
+ * A connection's BIO reads from the bytes that the stream has just received and writes to those that it is about
+ * to send, so OpenSSL never uses a socket. Each call returns all plain bytes at once (at most as many as came in,
+ * plus the part of a record that was incomplete): none are left inside. */
 #include "http/tls_filter.h"
 
 #include <errno.h>
@@ -17,22 +17,22 @@
 #include "base/buf.h"
 #include "loop/stream.h"
 
-#define RECORD 16384                /* plain bytes in one record at most */
-#define PLAIN_MAX (4 * 1024 * 1024) /* never reached: one read of a stream and a waiting record */
+#define RECORD 16384                /* maximum of plain bytes in one record */
+#define PLAIN_MAX (4 * 1024 * 1024) /* never reached: one read of a stream and an incomplete record */
 
 struct tls_filter {
-	struct stream_filter base; /* first */
+	struct stream_filter base; /* must be first */
 	SSL *ssl;
-	struct buf early; /* received before there was a filter */
-	struct str in;    /* during a call: what is left of the bytes received, */
-	struct buf *out;  /* ... and where those to be sent go */
+	struct buf early; /* received before the filter existed */
+	struct str in;    /* during a call: what is left of the received bytes, */
+	struct buf *out;  /* ... and the buffer for bytes to send */
 	bool ready;
 	void (*gone)(void *user);
 	void *user;
 };
 
-static struct buf plain = { .max = PLAIN_MAX }; /* one for all: borrowed until the next decode */
-static char record[RECORD];                     /* where small pieces are put together */
+static struct buf plain = { .max = PLAIN_MAX }; /* shared: borrowed until the next decode */
+static char record[RECORD];                     /* small pieces are joined here */
 
 /* --- the BIO ----------------------------------------------------------------------------------------------- */
 
@@ -62,7 +62,7 @@ static int bio_write(BIO *b, const char *p, size_t n, size_t *ret)
 	struct tls_filter *f = BIO_get_data(b);
 
 	if (f->out)
-		buf_put(f->out, p, n); /* what does not fit sticks in the buf: the stream looks there */
+		buf_put(f->out, p, n); /* overflow sets buf.bad, which the stream checks */
 	*ret = n;
 	return 1;
 }
@@ -89,7 +89,7 @@ static BIO_METHOD *bio_method(void)
 
 /* --- the filter -------------------------------------------------------------------------------------------- */
 
-/* A browser or a curl that was given http:// for this port gets an answer it can read. */
+/* Answers a client that was given http:// for this port in plain HTTP. */
 static void explain_plain_http(struct buf *out)
 {
 	static const char text[] = "This port speaks HTTPS: use https:// instead of http://\n";
@@ -100,7 +100,7 @@ static void explain_plain_http(struct buf *out)
 	    sizeof text - 1, text);
 }
 
-/* Reads until OpenSSL wants more. 0, or what SSL_get_error() says. */
+/* Reads until OpenSSL wants more. 0, or the result of SSL_get_error(). */
 static int read_all(struct tls_filter *f)
 {
 	size_t got;
@@ -152,7 +152,7 @@ static int write_record(struct tls_filter *f, const char *p, size_t n)
 	return SSL_write_ex(f->ssl, p, n, &done) && done == n ? 0 : -EPROTO;
 }
 
-/* Small neighbours share a record: the size of a chunk must not cost one of its own. */
+/* Small consecutive pieces share a record, so that a chunk's size line does not need one of its own. */
 static int encode(struct stream_filter *base, const struct str *v, size_t n, struct buf *out)
 {
 	struct tls_filter *f = (struct tls_filter *)base;
@@ -164,7 +164,7 @@ static int encode(struct stream_filter *base, const struct str *v, size_t n, str
 	ERR_clear_error();
 	if (!f->ready)
 		(void)SSL_do_handshake(
-		    f->ssl); /* the first word of a client; of a server that has the client's already */
+		    f->ssl); /* starts the handshake of a client, or of a server that has early bytes */
 	for (size_t i = 0; i < n && r == 0; i++) {
 		struct str s = v[i];
 
@@ -200,7 +200,7 @@ static void finish(struct stream_filter *base, struct buf *out)
 	f->out = out;
 	f->in = STR_NULL;
 	ERR_clear_error();
-	(void)SSL_shutdown(f->ssl); /* sends the notice; the peer's is not waited for */
+	(void)SSL_shutdown(f->ssl); /* sends close_notify; the peer's is not waited for */
 	f->out = NULL;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http/tls_filter: a filter for streams around one end of a TLS connection. */
+/* http/tls_filter: a stream filter for one side of a TLS connection. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,11 +10,11 @@
 
 struct stream_filter;
 
-/* Owns ssl, also on failure (NULL: no memory), which knows already which end it is. early: bytes of the peer that
- * were read before. The handshake begins with the peer's next bytes, or when the stream is first written to, be it
- * nothing at all: so a client says its first word. Until the stream's on_ready nothing can be written through. gone
- * is called when the filter is freed; may be NULL. */
+/* Owns ssl, also on failure (NULL: out of memory); its side (client or server) must be set. early: bytes of the
+ * peer that were already read. The handshake starts with the peer's next bytes, or with the first write to the
+ * stream, which may be empty: that is how a client starts. Nothing can be written before the stream's on_ready.
+ * gone is called when the filter is freed; may be NULL. */
 struct stream_filter *tls_filter_new(SSL *ssl, struct str early, void (*gone)(void *user), void *user);
 SSL *tls_filter_ssl(struct stream_filter *f);
 
-bool tls_filter_prepare(void); /* what is made once, before the process is confined; false: no memory */
+bool tls_filter_prepare(void); /* one-time setup, before the process is confined; false: out of memory */

@@ -55,7 +55,7 @@ bool query_next(struct str *query, struct str *ret_name, struct str *ret_value)
 	return false;
 }
 
-/* Is the encoded text `in` the plain text z? Bad escapes are not. */
+/* Whether `in` decodes to the text z; false for malformed escapes. */
 static bool decodes_to(struct str in, const char *z)
 {
 	autobuf struct buf b = BUF_INIT(in.n + 1);
