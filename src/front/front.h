@@ -2,8 +2,8 @@
 /* front: the object that holds the state of all floors.
  *
  *	main.c -> boot.c: hello and list from the warden, reconcile with the store, confine, serve
- *	dispatch.c: a request is for the API (routes.c -> api_*.c) or for a port of a sandbox (proxy.c)
- *	sandbox.c: the life of a sandbox; the only place that asks the warden to change one */
+ *	dispatch.c: a request is for the API (routes.c -> a handler in api) or for a port of a sandbox (proxy.c)
+ *	sandbox.c: the lifecycle of a sandbox, over link/box.c, which asks the warden for each step */
 #pragma once
 
 #include <stdbool.h>

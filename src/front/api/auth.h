@@ -16,7 +16,7 @@ enum access {
 	ACCESS_TEAM,    /* any valid key */
 	ACCESS_OPEN,    /* no key needed */
 	ACCESS_ADMIN,   /* an admin key */
-	ACCESS_METRICS, /* an admin key, or no key if the operator has made metrics public */
+	ACCESS_METRICS, /* an admin key; or none, for local requests, if the operator allows it */
 };
 
 struct caller {

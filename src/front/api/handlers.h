@@ -55,7 +55,7 @@ void api_secret_drop(struct req *r);
 /* capacity.c */
 void admin_capacity(struct req *r);
 
-/* api_events.c, api_webhooks.c */
+/* events.c, webhooks.c */
 void api_events(struct req *r);
 void api_events_of(struct req *r);
 void api_webhooks(struct req *r);
@@ -150,7 +150,7 @@ void api_agent_end(struct req *r);
 void api_agent_drain(struct req *r);
 void api_agent_over(struct req *r);
 
-/* api_fork.c, api_snapshots.c */
+/* fork.c, snapshots.c */
 void api_fork(struct req *r);
 void api_snapshot(struct req *r);
 void api_snapshots(struct req *r);

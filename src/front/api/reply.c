@@ -117,7 +117,7 @@ static int status_of(int no)
 	case ENOENT:
 		return 404;
 	case EEXIST:
-	case ESTALE: /* a volume has changed */
+	case ESTALE: /* a file of a volume has changed, or the memory of a paused sandbox is lost */
 		return 409;
 	case EMFILE: /* no room for more sandboxes */
 	case EDQUOT:

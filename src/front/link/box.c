@@ -257,7 +257,7 @@ void box_start(struct box *b, const struct box_start *s, const char *request, bo
 	warden_compose(&msg, &m, sizeof m, offsetof(struct msg_start, n_policy), s->policy);
 	buf_str(&msg, s->mounts);
 	if (msg.bad)
-		abort(); /* as warden_compose() */
+		abort(); /* out of memory, as in warden_compose() */
 	st->asked = warden_ask(b->link->warden, OP_START, msg.p, msg.n, on_answer, st);
 }
 

@@ -124,7 +124,7 @@ struct dial *dial_new(struct links *l, const char *id, uint16_t port, const char
 	(void)str_copy(d->msg.request, sizeof d->msg.request, str_of(request));
 	d->limit = timer_new(l->loop, on_limit, d);
 	if (!d->limit)
-		abort(); /* as must_alloc() */
+		abort(); /* out of memory, as in must_alloc() */
 	timer_arm(d->limit, CONNECT_MS);
 	ask(d, DIAL_V4);
 	return d;

@@ -129,7 +129,7 @@ struct init_call *init_call_new(struct links *l, const struct init_request *rq, 
 		.user = user };
 	c->timer = timer_new(l->loop, on_late, c);
 	if (!c->timer)
-		abort(); /* as must_alloc() */
+		abort(); /* out of memory, as in must_alloc() */
 	timer_arm(c->timer, rq->wait_ms);
 	buf_fmt(&c->out, "%s %s HTTP/1.1\r\nHost: init\r\n", rq->method, rq->path);
 	if (*rq->request)

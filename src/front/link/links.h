@@ -29,7 +29,7 @@ struct links {
 	uint32_t idle;                /* number of idle connections into sandboxes */
 	uint32_t ticks;               /* seconds since the front began to serve */
 	uint32_t requests;            /* requests in progress */
-	void (*on_quiet)(void *user); /* called when the last request has ended; set by struct front, may be NULL */
+	void (*on_quiet)(void *user); /* called when the last request has ended; set by front.c, may be NULL */
 	void *quiet_user;
 	size_t most_requests; /* maximum since memory was last returned to the kernel */
 	bool stopping;

@@ -2,7 +2,7 @@
 /* front/proxy/exchange: passes one request on to a sandbox and its answer back.
  *
  *	wait until the sandbox runs -> connect to its init (or take an idle connection), or to a user's port
- *	(front/dial)
+ *	(front/link/dial)
  *	-> send the head -> body up, answer down, both at the speed of the slower end
  *
  * It lives as long as the client's request. If the client disconnects, the connection into the sandbox is closed

@@ -48,7 +48,7 @@ void webhook_sign(struct str secret, struct str body, char ret[WEBHOOK_SIGNATURE
 	buf_str(&all, secret);
 	buf_str(&all, body);
 	if (all.bad || EVP_Digest(all.p ? all.p : "", all.n, sum, &n, EVP_sha256(), NULL) != 1)
-		abort(); /* as must_alloc() */
+		abort(); /* out of memory, as in must_alloc() */
 	base64_encode(&text, (struct str) { (char *)sum, n }, false);
 	for (size_t i = 0; i < text.n; i++)
 		text.p[i] = text.p[i] == '+' ? '-' : text.p[i] == '/' ? '_' : text.p[i];
@@ -417,7 +417,7 @@ static void give_back(struct webhooks *h)
 static void finish(struct webhooks *h, struct webhook *w, const struct hk_done *d)
 {
 	const struct front_options *o = &h->front->link.opt;
-	bool tried = d->outcome != HK_LOST || d->head.seq == 0; /* else atoll-webhooks had no room for it */
+	bool tried = d->outcome != HK_LOST || d->head.seq == 0; /* false: atoll-webhooks had no room for it */
 	struct delivery_row to = { .seq = w->row,
 		.attempts = w->attempts + tried,
 		.last_ms = clock_wall_ms(),

@@ -249,7 +249,7 @@ static void set_raw(const struct witness *w, json_t *fields)
 
 	if (w->sum) {
 		if (EVP_DigestFinal_ex(w->sum, sum, NULL) != 1)
-			abort(); /* as trail_sha256() */
+			abort(); /* as in audit_sha256() */
 		audit_hex(sum, sizeof sum, hex);
 		(void)json_object_set_new(fields, "body_sha256", json_string(hex));
 		(void)json_object_set_new(fields, "too_long", json_true());
@@ -407,7 +407,7 @@ static void stop_keeping(struct witness *w)
 	w->sum = EVP_MD_CTX_new();
 	if (!w->sum || EVP_DigestInit_ex2(w->sum, EVP_sha256(), NULL) != 1 ||
 	    EVP_DigestUpdate(w->sum, w->body.n ? w->body.p : "", w->body.n) != 1)
-		abort(); /* as must_alloc() */
+		abort(); /* out of memory, as in must_alloc() */
 	buf_done(&w->body);
 	w->body = BUF_INIT(0);
 	(void)hold(w, 0);

@@ -122,7 +122,7 @@ void sandbox_run_on(struct sandbox *sb)
 static void resume_now(struct sandbox *sb);
 static void resume_failed(struct sandbox *sb, int no, const char *text);
 
-/* If the kill works, EV_EXITED follows and the box goes on from there. If it fails, there is no exit to wait for. */
+/* If the kill works, EV_EXITED follows and sandbox_outlives() continues. If it fails, there is no exit to wait for. */
 static void on_reclaimed(void *user, const struct box_result *re)
 {
 	struct sandbox *sb = user;

@@ -99,7 +99,7 @@ static struct row_limits row_limits(const struct msg_limits *l)
 	};
 }
 
-/* One from before there was such a limit got what it has, which is what every process may have here. */
+/* A row from before the limit open_files existed has none: its sandbox runs with the former default. */
 static struct msg_limits limits_of_row(const struct row_limits *l)
 {
 	return (struct msg_limits) {

@@ -280,7 +280,7 @@ void rules_push(struct sandbox *sb, rules_fn *fn, void *user)
 		.user = user,
 		.timer = timer_new(sb->front->link.loop, on_late, p) };
 	if (!p->timer)
-		abort(); /* as must_alloc() */
+		abort(); /* out of memory, as in must_alloc() */
 	timer_arm(p->timer, WAIT_MS);
 	LIST_INSERT_HEAD(&l->open, p, link);
 	send_waiting(l);

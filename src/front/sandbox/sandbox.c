@@ -180,7 +180,7 @@ static struct sandbox *sandbox_alloc(struct front *f)
 	struct sandbox *sb = must_alloc(sizeof *sb);
 
 	sb->front = f;
-	sb->refs = 1; /* the table's */
+	sb->refs = 1; /* held by the table */
 	sb->warm_fd = -1;
 	LIST_INIT(&sb->waiters);
 	LIST_INIT(&sb->links);
@@ -221,7 +221,7 @@ int sandbox_new(struct front *f, const char *team, const char *key, struct spec 
 		token_make(sb->envd_token);
 	if (sb->spec.flags & SPEC_PRIVATE_TRAFFIC)
 		token_make(sb->traffic_token);
-	sb->events.known = true; /* there are none yet */
+	sb->events.known = true; /* a new sandbox has no events yet */
 	sb->created_ms = clock_wall_ms();
 	sb->started_us = sb->created_ms * 1000;
 	sb->active_ms = sb->noted_active_ms = sb->created_ms;
@@ -260,7 +260,7 @@ struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, 
 	sandbox_table_put(f->sandbox.table, sb);
 	sb->log = logbook_open(f->record.logbook, sb->id, sb->team, false);
 	meter_load(sb);
-	if (is_freed) /* it was paused until about now */
+	if (is_freed) /* it was thawed a moment ago: the time paused does not count */
 		meter_start(sb);
 	else if (sandbox_counts(sb->state))
 		meter_adopt(sb);
@@ -407,12 +407,12 @@ void sandbox_box_exited(struct sandbox *sb, enum end_reason why, const char *rea
 
 	if (sandbox_is_warm(sb))
 		return; /* the connection breaks as well, and then another sandbox is started */
-	/* The exit of the previous life: the warden answers a start before it reports the end of what it started. */
+	/* The exit of the previous run: the warden answers a start before it reports the end of what it started. */
 	if (sb->state == SANDBOX_RESUMING && was == BOX_STARTING)
 		return;
 	sandbox_ref(sb);
 	sb->ruling = NULL;
-	box_exited(&sb->box); /* the step in flight cleans up */
+	box_exited(&sb->box); /* completes the step in flight, which cleans up */
 	if (!sandbox_outlives(sb, was))
 		sandbox_exited(sb, why, reason);
 	sandbox_unref(sb);

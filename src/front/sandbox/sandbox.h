@@ -179,7 +179,7 @@ void sandbox_oom(struct sandbox *sb, uint32_t kills);
 /* Both end in RUNNING, or in ENDING or DEAD with `fail` set. */
 void sandbox_start_warm(struct sandbox *sb); /* only sends the settings; if that fails, starts another sandbox */
 void sandbox_start_cold(struct sandbox *sb);
-void sandbox_started(struct sandbox *sb);      /* for start.c */
+void sandbox_started(struct sandbox *sb);      /* called by start.c */
 void sandbox_start_afresh(struct sandbox *sb); /* discards the member from the warm pool and starts cold */
 void sandbox_make_id(const struct front *f, char id[ID_SIZE]);
 /* RUNNING only; ends in PAUSED, or in RUNNING with `fail` set */

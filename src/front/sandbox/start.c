@@ -38,7 +38,7 @@ void sandbox_box_start(struct sandbox *sb, uint32_t flags, const char from[ID_SI
 	};
 
 	if (mounts.bad)
-		abort(); /* as warden_compose() */
+		abort(); /* out of memory, as in warden_compose() */
 	s.mounts = buf_view(&mounts);
 	box_start(&sb->box, &s, sb->request, fn, user);
 }

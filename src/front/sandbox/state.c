@@ -190,7 +190,7 @@ static void leave_table(struct sandbox *sb, enum sandbox_state from)
 	if (from != SANDBOX_STARTING) /* no final report follows for a start */
 		charge_leaves(sb);
 	sandbox_table_drop(sb->front->sandbox.table, sb);
-	sandbox_unref(sb);            /* the table's */
+	sandbox_unref(sb);            /* the reference of the table */
 	if (from == SANDBOX_STARTING) /* no client knows its id yet */
 		logbook_drop(take_ptr(&sb->log));
 	else

@@ -28,8 +28,8 @@ struct templates {
 	size_t n;
 };
 
-/* Fills t with the templates of the warden and with the well-known names, which stand for `base` unless the warden
- * has templates with these names. */
+/* Fills t with the templates of the warden and with the well-known names, unless the warden
+ * has templates of these names itself. */
 int templates_init(struct templates *t, const struct msg_template *have, size_t n, struct err *e);
 
 /* Resolves "[namespace/]name[:tag]" or an id. The err text is for the client; -ENOENT names the missing template. */

@@ -2,7 +2,7 @@
 /* front/sandbox/warm_pool: started sandboxes that no client uses yet, ready for the next request for a plain
  * sandbox of their template.
  *
- *	warm_pool.c		how many to hold, which request gets one, when to start the next
+ *	warm_pool.c	how many to hold, which request gets one, when to start the next
  *	warm_member.c	one of them, from its start until it is taken or killed
  *	demand.c	how many were requested recently
  *

@@ -30,7 +30,7 @@ struct build {
 	/* what it starts from */
 	char base_key[TEMPLATE_KEY_SIZE];
 	char from[ID_SIZE];      /* saved state; "": the plain base */
-	char base_from[ID_SIZE]; /* the same, without a layer of this template */
+	char base_from[ID_SIZE]; /* saved state of the base itself, without layers of the build */
 	bool fresh;
 	json_t *image_env;            /* object or NULL */
 	char (*keys)[LAYER_KEY_SIZE]; /* keys[i]: key of the layer after i steps */
