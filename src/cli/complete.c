@@ -210,7 +210,7 @@ enum complete_more complete_words(char *const *words, size_t n, struct buf *out)
 	return MORE_NONE;
 }
 
-/* --- what the server knows --- */
+/* --- candidates from the server --- */
 
 static bool too_late(void *user)
 {

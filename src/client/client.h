@@ -234,7 +234,7 @@ enum atoll_file_type client_file_type(const json_t *entry);
  * that the sandbox ended during the call. With status 502, it did not exist before, and nothing was started. */
 int client_broke(struct atoll_sandbox *sb, const char *what, struct atoll_error *e);
 
-/* --- objects that hold what the server sent --- */
+/* --- objects that hold responses --- */
 
 struct kept { /* the object behind every public struct { v, n, json } */
 	union {

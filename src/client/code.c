@@ -174,7 +174,7 @@ int atoll_notebook_exec_cell(struct atoll_sandbox *sb, const struct atoll_code *
 	return atoll_run_code(sb, code, on, ret, e);
 }
 
-/* --- without waiting --- */
+/* --- non-blocking runs --- */
 
 int atoll_run_start(struct atoll_sandbox *sb, const struct atoll_code *code, const struct atoll_code_events *on,
     struct atoll_run **ret, struct atoll_error *e)

@@ -68,7 +68,7 @@ json_t *command_message(const struct atoll_command *cmd, struct atoll_error *e)
 	return message;
 }
 
-/* --- to its end --- */
+/* --- running a command --- */
 
 struct run {
 	struct atoll_output pub; /* must be first: the public pointer is converted to this */
@@ -175,7 +175,7 @@ int atoll_command_run(struct atoll_sandbox *sb, const struct atoll_command *give
 	return finish(r, ret, e);
 }
 
-/* --- those that run --- */
+/* --- listing processes --- */
 
 static void fill(struct kept *k, void *item, json_t *o)
 {

@@ -198,7 +198,7 @@ static int on_result(struct execution *x, json_t *o, size_t n_line)
 	return x->stopped ? -ECANCELED : rc;
 }
 
-/* --- the other lines --- */
+/* --- other lines --- */
 
 /* Returns how many bytes of a piece are kept, in whole characters. */
 static size_t stream_room(const struct execution *x, const struct output *to, const char *p, size_t n)
@@ -346,7 +346,7 @@ void atoll_execution_free(struct atoll_execution *pub)
 	execution_free((struct execution *)pub);
 }
 
-/* --- as JSON --- */
+/* --- JSON output --- */
 
 static json_t *pieces(const struct output *o)
 {

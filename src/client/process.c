@@ -277,7 +277,7 @@ int atoll_process_close_stdin(struct atoll_process *p)
 	return 0;
 }
 
-/* --- life --- */
+/* --- starting, polling and freeing --- */
 
 struct opening { /* how to open the stream */
 	const char *path, *as_user;

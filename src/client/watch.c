@@ -17,7 +17,7 @@ static int check(const struct atoll_watch_spec *given, struct atoll_watch_spec *
 	return spec->path ? 0 : client_fail(e, EINVAL, 0, "the path to watch is missing");
 }
 
-/* --- as they happen --- */
+/* --- streaming --- */
 
 struct watch {
 	const struct atoll_watch_spec *spec;
@@ -67,7 +67,7 @@ int atoll_watch(struct atoll_sandbox *sb, const struct atoll_watch_spec *given, 
 	return rc == -ETIMEDOUT ? 0 : rc == 0 ? client_broke(sb, "the watch ended", e) : rc;
 }
 
-/* --- when they are asked for --- */
+/* --- polling --- */
 
 struct atoll_watcher {
 	struct atoll_sandbox *sb;

@@ -282,7 +282,7 @@ static void leave(struct server *s, bool keep)
 		(void)sandbox_cache_session_end(s->host.cache, "mcp:stdio", NULL, id, &e);
 }
 
-/* --- records of what was done -------------------------------------------------------------------------------- */
+/* --- audit records ------------------------------------------------------------------------------------------- */
 
 static bool is_away(int no)
 {

@@ -55,7 +55,7 @@ struct backup {
 	int version; /* schema version */
 };
 
-/* --- copies in the pool ------------------------------------------------------------------------------------- */
+/* --- snapshots in the storage ------------------------------------------------------------------------------- */
 
 static void copy_name(const struct part *p, char ret[NAME_SIZE + 8])
 {

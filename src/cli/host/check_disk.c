@@ -160,7 +160,7 @@ void check_idmap(const struct check_host *h, struct check_result *r)
 		check_remedy(r, "run atoll on the host with full root privileges");
 }
 
-/* --- the pool --- */
+/* --- the storage --- */
 
 static bool kernel_has_fs(const char *name)
 {

@@ -23,7 +23,7 @@
 #include "cli/host/listen.h"
 #include "client/atoll.h"
 
-/* --- netlink: one question, and whether the kernel took it --- */
+/* --- netlink: one request and its acknowledgement --- */
 
 struct nl_msg {
 	struct nlmsghdr head;

@@ -35,7 +35,7 @@ static void put(char *to, size_t size, const char *text)
 	(void)snprintf(to + n, size - n, "%s%s", n ? ", " : "", text);
 }
 
-/* --- known holes ------------------------------------------------------------------------------------------------- */
+/* --- known vulnerabilities --------------------------------------------------------------------------------------- */
 
 void check_kernel_bugs(const struct check_host *h, struct check_result *r)
 {
@@ -104,7 +104,7 @@ void check_processor(const struct check_host *h, struct check_result *r)
 	}
 }
 
-/* --- further layers ---------------------------------------------------------------------------------------------- */
+/* --- optional isolation features --------------------------------------------------------------------------------- */
 
 void check_landlock(const struct check_host *h, struct check_result *r)
 {

@@ -40,7 +40,7 @@ struct restore {
 	const char *key_file; /* NULL: the signature is not checked */
 };
 
-/* --- what is there ------------------------------------------------------------------------------------------ */
+/* --- reading the backup ------------------------------------------------------------------------------------- */
 
 static int manifest_number(const char *text, const char *name, uint64_t *ret, struct err *e)
 {
@@ -146,7 +146,7 @@ static int put_files(const struct restore *r, struct err *e)
 	return -e->no;
 }
 
-/* --- the pool ----------------------------------------------------------------------------------------------- */
+/* --- the storage -------------------------------------------------------------------------------------------- */
 
 static int run_tool(const char *const *argv, struct err *e)
 {
@@ -258,7 +258,7 @@ static int fill_storage(struct restore *r, struct err *e)
 	return no;
 }
 
-/* --- all ---------------------------------------------------------------------------------------------------- */
+/* --- the verb ----------------------------------------------------------------------------------------------- */
 
 static int find_user(struct restore *r, const char *user, struct err *e)
 {

@@ -79,7 +79,7 @@ static int file_sum(int dirfd, const char *name, char hex[HEX + 1], struct err *
 	return hash_through(fd, -1, hex, e) < 0 ? err_wrap(e, "'%s'", name) : 0;
 }
 
-/* --- copies that are ours alone --- */
+/* --- private copies --- */
 
 static int nameless(const char *in, struct err *e)
 {

@@ -35,7 +35,7 @@ static int failed(const struct atoll_error *e)
 	return e->no == ECANCELED ? EXIT_FAILURE : fail("%s", e->text);
 }
 
-/* --- up --- */
+/* --- upload --- */
 
 static ssize_t give(void *user, void *to, size_t n)
 {
@@ -107,7 +107,7 @@ static int up(const struct job *j)
 	return up_file(j, fd, &st, target, exists);
 }
 
-/* --- down --- */
+/* --- download --- */
 
 struct sink {
 	int fd;

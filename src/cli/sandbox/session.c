@@ -203,7 +203,7 @@ static int pump(struct run *r, struct atoll_error *e)
 	}
 }
 
-/* --- all of it --- */
+/* --- running a session --- */
 
 static int take_terminal(struct run *r, struct atoll_command *cmd)
 {

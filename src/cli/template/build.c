@@ -49,7 +49,7 @@ static int told(const struct building *b)
 	return fail("%s", b->e.text);
 }
 
-/* --- sending ------------------------------------------------------------------------------------------------------ */
+/* --- uploads ------------------------------------------------------------------------------------------------------ */
 
 struct sending {
 	struct building *b;
@@ -81,7 +81,7 @@ static int send_archive(struct building *b, struct atoll_build *bd, const struct
 	return atoll_build_send(bd, a->hash, a->bytes, give, &s, &b->e) < 0 ? told(b) : 0;
 }
 
-/* --- out of another stage ----------------------------------------------------------------------------------------- */
+/* --- copies from another stage ------------------------------------------------------------------------------------ */
 
 struct fetching {
 	struct archive a;
@@ -343,7 +343,7 @@ static int build_all(struct building *b)
 	return status;
 }
 
-/* --- where it begins ---------------------------------------------------------------------------------------------- */
+/* --- the source of the build -------------------------------------------------------------------------------------- */
 
 static int read_dockerfile(const char *path, const struct build_opts *o, struct plan *ret)
 {

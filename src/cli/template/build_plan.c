@@ -13,7 +13,7 @@
 
 #define STAGES_MAX 64
 
-/* --- what the two files share --- */
+/* --- shared functions --- */
 
 static const char *value_in(void *user, const char *name)
 {
@@ -245,7 +245,7 @@ static int plan_from(struct planner *pl, const struct df_instr *in)
 										  : begin_stage(pl, in->line);
 }
 
-/* --- the others --------------------------------------------------------------------------------------------------- */
+/* --- other instructions ------------------------------------------------------------------------------------------- */
 
 /* Returns the value of an ARG: the one of --build-arg, else its default, else that of an ARG before the first FROM.
  * NULL if it has none. */
@@ -415,7 +415,7 @@ static int plan_instr(struct planner *pl, const struct df_instr *in)
 	return 0;
 }
 
-/* --- all of it ---------------------------------------------------------------------------------------------------- */
+/* --- the whole plan ----------------------------------------------------------------------------------------------- */
 
 static void need(struct plan *p, size_t i)
 {

@@ -64,7 +64,7 @@ static int run_build(const struct verb *v, int argc, char **argv)
 	return build_run(a, &o);
 }
 
-/* --- the others --------------------------------------------------------------------------------------------------- */
+/* --- other verbs -------------------------------------------------------------------------------------------------- */
 
 static int print_templates(const struct atoll_templates *l)
 {

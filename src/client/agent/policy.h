@@ -49,7 +49,7 @@ struct finding {
 
 void finding_add(struct finding *f, const char *rule, enum atoll_severity severity, const char *reason);
 
-/* --- what comes with the library --- */
+/* --- built-in rules --- */
 
 struct policy_builtin {
 	const char *id;

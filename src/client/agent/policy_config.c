@@ -308,7 +308,7 @@ static int add_all(struct atoll_policy *p, const json_t *o, struct atoll_error *
 	return 0;
 }
 
-/* --- life --- */
+/* --- creating and freeing a policy --- */
 
 static void policy_done(struct atoll_policy *p, size_t rules_from, size_t keys_from, size_t disabled_from)
 {

@@ -211,7 +211,7 @@ static void rule_find(const struct cmd *k)
 	}
 }
 
-/* --- downloads that are run --- */
+/* --- downloads that are executed --- */
 
 static const char *download_in(const struct shell_script *s, size_t first, size_t end)
 {
@@ -336,7 +336,7 @@ static void rule_cd(const struct cmd *k)
 		k->f->cwd[0] = '\0';
 }
 
-/* --- which rule a name has --- */
+/* --- rules by command name --- */
 
 static const struct {
 	const char *name, *id;

@@ -41,7 +41,7 @@ const char *atoll_language(const char *name)
 	return NULL;
 }
 
-/* --- which language --- */
+/* --- detecting the language --- */
 
 static bool is_blank(char c)
 {
@@ -175,7 +175,7 @@ static void put_dedented(struct buf *out, struct str code)
 	}
 }
 
-/* --- what is put before it --- */
+/* --- prepended code --- */
 
 static bool wants_imports(struct str code)
 {
@@ -223,7 +223,7 @@ int atoll_prepare_code(const char *language, const char *code, const char **ret_
 	return 0;
 }
 
-/* --- where --- */
+/* --- working directory --- */
 
 static char *shell_quoted(const char *z)
 {

@@ -165,7 +165,7 @@ char *atoll_redact(const char *text, const char *const *secrets, size_t n)
 	return out.bad ? NULL : str_dup(out.n ? buf_view(&out) : STR_LIT(""));
 }
 
-/* --- in JSON --- */
+/* --- JSON --- */
 
 json_t *redact_string(json_t *s, const char *const *secrets)
 {
@@ -180,7 +180,7 @@ json_t *redact_string(json_t *s, const char *const *secrets)
 	return other;
 }
 
-/* True for image data in the format of results or of MCP. */
+/* True for image or PDF data in the format of results, or data in that of MCP. */
 static bool is_picture(const json_t *in, const char *name)
 {
 	return strcmp(name, "png") == 0 || strcmp(name, "jpeg") == 0 || strcmp(name, "pdf") == 0 ||
@@ -210,7 +210,7 @@ void redact_json(json_t *j, const char *const *secrets)
 	}
 }
 
-/* --- in text that comes piece by piece --- */
+/* --- streams --- */
 
 /* Returns the position of the first known secret that extends beyond the cut or the end of s, else the cut. A known
  * secret may contain spaces. */
@@ -314,7 +314,7 @@ int redact_pieces(json_t *list, const struct secrets *s)
 	return text && json_array_clear(list) == 0 && json_array_append_new(list, text) == 0 ? 0 : -ENOMEM;
 }
 
-/* --- what a sandbox knows --- */
+/* --- known secrets --- */
 
 size_t redact_env(char *env, size_t n, const char **ret, size_t max)
 {

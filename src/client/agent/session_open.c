@@ -211,7 +211,7 @@ void atoll_session_written(struct atoll_sessions *m, const char *id)
 		atoll_cache_written(m->cfg.cache, id);
 }
 
-/* --- as JSON --- */
+/* --- JSON output --- */
 
 static json_t *size_json(uint64_t mb)
 {

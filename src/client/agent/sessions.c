@@ -103,7 +103,7 @@ void atoll_sessions_free(struct atoll_sessions *m)
 	free(m);
 }
 
-/* --- the list; with the lock --- */
+/* --- the list; called with the lock held --- */
 
 struct session *sessions_find(struct atoll_sessions *m, const char *owner, const char *id)
 {
@@ -243,7 +243,7 @@ static int end_session(struct atoll_sessions *m, struct atoll *a, const struct a
 	return rc == -ENOENT ? 0 : rc; /* -ENOENT: already ended */
 }
 
-/* --- room for one more --- */
+/* --- evicting sessions --- */
 
 /* Marks the sessions of an owner whose sandboxes have ended. Called with the lock held; releases it meanwhile. */
 static void mark_empty(struct atoll_sessions *m, struct atoll *a, const char *owner)
@@ -320,7 +320,7 @@ int sessions_make_room(struct atoll_sessions *m, struct atoll *a, const struct a
 	return 0;
 }
 
-/* --- making and ending --- */
+/* --- creating and ending sessions --- */
 
 static int check_text(const char *field, const char *z, bool needed, struct atoll_error *e)
 {

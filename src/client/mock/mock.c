@@ -47,7 +47,7 @@ void mock_thread_end(struct mock *m)
 	(void)pthread_mutex_unlock(&m->lock);
 }
 
-/* --- answers --- */
+/* --- responses --- */
 
 void mock_json(struct mock_call *c, int status, json_t *j)
 {
