@@ -6,8 +6,8 @@
  *
  * A name that the policy allows is resolved here; the destination address that the sandbox used does not matter. A
  * connection that is allowed by its address goes to that address. Plain HTTP is parsed request by request. TLS is
- *relayed without decryption, except for hosts whose requests are changed: there the flow is the server for the sandbox,
- *with a certificate of the sandbox's authority, and a client of the host, whose certificate is verified. */
+ * relayed without decryption, except for hosts whose requests are changed: there the flow is the server for the
+ * sandbox, with a certificate of the sandbox's authority, and a client of the host, whose certificate is verified. */
 #pragma once
 
 #include <stdbool.h>

@@ -18,6 +18,5 @@ struct resolver;
 /* Owns the listening, non-blocking fd. max_flows: of all sandboxes together. NULL: out of memory. */
 struct proxy *proxy_new(struct loop *l, int fd, struct clients *cs, struct resolver *rv, unsigned max_flows);
 
-void proxy_recheck(struct proxy *px, struct client *c); /* its policy has changed: closes connections that are no
-							 * longer allowed */
+void proxy_recheck(struct proxy *px, struct client *c); /* closes what a new policy no longer allows */
 void proxy_cut(struct proxy *px, struct client *c);     /* closes all of its connections */

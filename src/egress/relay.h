@@ -10,8 +10,7 @@
 struct loop;
 struct relay;
 
-typedef void relay_fn(void *user); /* the relay has ended and the sockets are closed; called once, never inside
-				    * relay_new() */
+typedef void relay_fn(void *user); /* the sockets are closed; called once, never inside relay_new() */
 
 /* Owns both fds, also on failure (NULL: out of memory or fds). first: bytes that b gets before anything else. */
 struct relay *relay_new(struct loop *l, int a, int b, struct str first, relay_fn *fn, void *user);

@@ -141,5 +141,4 @@ void conn_evict(struct http_conn *c); /* closes such a connection; with an incom
 bool server_shaking(struct http_server *s, struct http_conn *c, struct http_secure *secure);
 void server_shaken(struct http_server *s, struct http_conn *c);        /* its handshake is complete */
 void server_idle(struct http_server *s, struct http_conn *c, bool on); /* it has no request, or has one */
-void server_forget(struct http_server *s, struct http_conn *c);        /* the connection is gone: makes room for
-									* another */
+void server_forget(struct http_server *s, struct http_conn *c);        /* the connection is gone */

@@ -76,8 +76,7 @@ void call_begin(struct call *c);
 void call_send(struct call *c, const json_t *msg);
 /* Appends the envelope that call_send() would send, for call_send_raw(). */
 void call_put(const struct call *c, struct buf *out, const json_t *msg);
-void call_send_raw(struct call *c, struct str envelopes); /* already framed, as JSON or protobuf according to
-							   * c->binary */
+void call_send_raw(struct call *c, struct str envelopes); /* already framed, in the encoding of c->binary */
 void call_end(struct call *c);
 size_t call_queued(const struct call *c);
 

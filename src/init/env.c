@@ -60,8 +60,7 @@ void env_parse(struct str text, json_t *into)
 		if (!eq || eq == z)
 			continue;
 		*eq = '\0';
-		(void)json_object_set_new(into, z, json_string(eq + 1)); /* fails if the value is not UTF-8: then
-									  * left out */
+		(void)json_object_set_new(into, z, json_string(eq + 1)); /* left out if not UTF-8 */
 	}
 }
 

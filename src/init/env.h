@@ -23,8 +23,7 @@ struct env {
 int env_init(struct env *v); /* -ENOMEM */
 void env_done(struct env *v);
 void env_read_template(struct env *v);      /* may be repeated: the file may have changed */
-void env_give(struct env *v, json_t *vars); /* replaces the given layer; vars must have passed env_check() and is
-					     * borrowed */
+void env_give(struct env *v, json_t *vars); /* replaces the given layer; vars is checked, borrowed */
 void env_fix(struct env *v, const char *name, const char *value);
 
 const char *env_find(const struct env *v, const char *name); /* borrowed; NULL: not set */

@@ -34,6 +34,5 @@ void oom_open(struct init *in);
  * OOM_WAIT. */
 enum oom_verdict oom_judge(struct init *in, int status, bool last);
 
-void oom_text(const struct init *in, int status, char out[OOM_TEXT_SIZE]); /* error message for the client that
-									    * waits for the process */
+void oom_text(const struct init *in, int status, char out[OOM_TEXT_SIZE]); /* error text for the client */
 void oom_post(struct init *in, struct http_req *rq);

@@ -191,8 +191,7 @@ static void set_up(struct httpget *h, struct curl_slist *headers, char range[32]
 	(void)curl_easy_setopt(c, CURLOPT_TIMEOUT, h->sp->small ? (long)h->stall_s * SMALL_STALLS : 0L);
 	(void)curl_easy_setopt(c, CURLOPT_BUFFERSIZE, 256L << 10);
 	(void)curl_easy_setopt(c, CURLOPT_HTTPHEADER, headers);
-	(void)curl_easy_setopt(c, CURLOPT_HTTP_CONTENT_DECODING, 0L); /* digests are computed over the bytes as
-								       * transferred */
+	(void)curl_easy_setopt(c, CURLOPT_HTTP_CONTENT_DECODING, 0L); /* digests are of the raw bytes */
 	(void)curl_easy_setopt(c, CURLOPT_OPENSOCKETFUNCTION, on_socket);
 	(void)curl_easy_setopt(c, CURLOPT_OPENSOCKETDATA, h);
 	(void)curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);

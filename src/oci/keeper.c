@@ -477,8 +477,7 @@ int keeper_run(const struct keeper_spec *sp, struct err *e)
 	else if (k.recipe > 0 && e->no == EBADMSG)
 		(void)recipe_end(&k.place, &k.recipe, e); /* the truncated archive is only a consequence */
 	if (k.blobs.dir_fd >= 0)
-		(void)blobs_trim(&k.blobs, sp->cache_bytes, &freed, &trim); /* a cache above its quota is no reason
-									     * to fail */
+		(void)blobs_trim(&k.blobs, sp->cache_bytes, &freed, &trim); /* over quota is not fatal */
 	end(&k);
 	if (k.done)
 		report_done(sp->talk, k.key, k.cached);

@@ -21,8 +21,7 @@ struct layer_totals {                    /* of all layers of an image; zero it b
 };
 
 struct layer;
-struct layer *layer_new(int root_fd, struct layer_totals *totals); /* NULL: out of memory; both arguments must
-								    * outlive it */
+struct layer *layer_new(int root_fd, struct layer_totals *totals); /* NULL: out of memory; borrows both */
 void layer_free(struct layer *l);                                  /* NULL is fine */
 
 int layer_put(struct layer *l, const void *p, size_t n, struct err *e);

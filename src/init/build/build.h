@@ -35,8 +35,7 @@ struct owner {
 int build_owner(const char *text, struct owner *ret, struct err *e); /* "user", "user:group", or ids; -ENOENT */
 int build_add_user(const char *name, bool sudo, struct err *e);
 int build_provision(struct err *e);
-int build_mkdirs(const char *path, const struct owner *o, struct err *e); /* missing directories are created with
-									   * owner o */
+int build_mkdirs(const char *path, const struct owner *o, struct err *e); /* new directories get owner o */
 
 int build_start(const struct init *in, unsigned wait_s, struct err *e); /* start.c */
 

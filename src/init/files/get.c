@@ -123,8 +123,7 @@ static int send_straight(struct download *d)
 /* One piece. 1: more, 0: done, -errno. */
 static int send_piece(struct download *d)
 {
-	static char data[PIECE]; /* shared: the loop sends one piece at a time and http_write() copies what it
-				  * cannot send */
+	static char data[PIECE]; /* one piece at a time: http_write() copies what it cannot send */
 	size_t want = d->left < PIECE ? (size_t)d->left : PIECE;
 	ssize_t n;
 

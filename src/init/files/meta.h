@@ -16,5 +16,4 @@ struct http_headers;
 int meta_from_headers(const struct http_headers *h, json_t **ret, struct err *e);
 
 json_t *meta_read(const char *path);       /* new object, or NULL when there is none; links are followed */
-int meta_write(int fd, const json_t *set); /* replaces the whole set; -EOPNOTSUPP if the file system has no
-					    * attributes */
+int meta_write(int fd, const json_t *set); /* replaces the whole set; -EOPNOTSUPP: not supported there */

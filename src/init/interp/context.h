@@ -50,5 +50,4 @@ void context_remove(struct context *c);             /* as context_restart(); fre
 bool context_started(const struct context *c); /* its process is ready */
 void context_submit(struct context *c, struct execution *x);
 void context_withdraw(struct context *c, struct execution *x); /* the client has disconnected */
-void context_flow(struct context *c, bool on);                 /* whether the client of the running execution keeps
-								* up */
+void context_flow(struct context *c, bool on);                 /* whether the running one's client keeps up */

@@ -25,8 +25,7 @@ void execute_post(struct init *in, struct http_req *rq);
 struct execution *execution_next(const struct execution *x);
 void execution_link(struct execution *x, struct execution *next);
 void execution_cell(const struct execution *x, struct kernel_cell *ret); /* id, code and env */
-void execution_begin(struct execution *x);                               /* starts the answer; no-op if it has
-									  * started */
+void execution_begin(struct execution *x);                               /* starts the answer; may be repeated */
 /* The execution cannot run: answers 500, or sends an error event if the answer has started. */
 void execution_refuse(struct execution *x, const char *why);
 void interp_execution_count(struct execution *x, uint64_t n);

@@ -2,9 +2,9 @@
 /* interp_seed: the connection to the seed, a copy of the template's warm Python that forks runtime processes for init.
  *
  * If there is a seed, init gets its socket at the start. The process at the other end is about to join the sandbox or
- *has joined it; requests may be sent before it listens. The seed is no more trusted than any other process in the
- *sandbox. When it ends, or does not answer in time, runtimes are started by exec. Requests and answers are one packet
- *each, in the same order:
+ * has joined it; requests may be sent before it listens. The seed is no more trusted than any other process in the
+ * sandbox. When it ends, or does not answer in time, runtimes are started by exec. Requests and answers are one packet
+ * each, in the same order:
  *
  *	request		u32 id, uid, gid, number of groups, groups; with 4 fds that become 0, 1, 2 and 3
  *	answer		u32 id, i32 pid or -errno; that process is a child of init */

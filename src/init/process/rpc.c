@@ -425,8 +425,7 @@ static void stream_start(struct call *c, const json_t *start)
 	}
 	si->sel = sel;
 	if (si->sel.tag) {
-		(void)str_copy(si->tag, sizeof(si->tag), str_of(si->sel.tag)); /* fits: the tag of an existing
-										* process */
+		(void)str_copy(si->tag, sizeof(si->tag), str_of(si->sel.tag)); /* fits: a process has it */
 		si->sel.tag = si->tag;
 	}
 	free(c->stream);
