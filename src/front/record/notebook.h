@@ -28,8 +28,8 @@ void notebook_context(struct sandbox *sb, struct str answer);
 void notebook_end(struct sandbox *sb);   /* the sandbox has ended */
 void notebook_end_lost(struct front *f); /* at the start: for sandboxes that no longer exist */
 void notebook_prune(struct front *f);
-/* Takes a while: the first call names the team and returns the number of cells; the others continue. Returns 1:
- * there is more, 0: everything is deleted and overwritten, or -errno. */
+/* notebook_purge() begins to delete the notebooks of a team and sets *ret to their number; notebook_purge_more()
+ * continues in portions. Both return 1 if there is more, 0 if everything is deleted and overwritten, or -errno. */
 int notebook_purge(struct front *f, const char *team, int64_t *ret, struct err *e);
 int notebook_purge_more(struct front *f, struct err *e);
 void notebook_save(struct front *f);        /* commits */

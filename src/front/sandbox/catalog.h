@@ -30,8 +30,8 @@ struct catalog_entry {
  * client. */
 int catalog_find(const struct front *f, const char *team, struct str ref, struct catalog_entry *ret, struct err *e);
 
-/* Like catalog_find(), for built templates only and without looking up a build. Returns -ENOENT, or -EPERM if the
- * template belongs to another team and is not public. */
+/* Like catalog_find(), for built templates only and without looking up a build. Returns -ENOENT, also if
+ * the template belongs to another team and is not public. */
 int catalog_row(const struct front *f, const char *team, struct str ref, struct template_row *ret,
     struct snapshot_ref *ret_ref, struct err *e);
 
