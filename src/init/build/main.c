@@ -19,7 +19,7 @@
 
 #define OUT_MAX (1024 * 1024)
 
-/* The environment of a command run by root. */
+/* The merged variables of the sandbox, with PATH and the HOME of root. */
 static json_t *environment(const struct init *in)
 {
 	json_t *o = env_merged(&in->env);

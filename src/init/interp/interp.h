@@ -44,7 +44,8 @@ void interp_open(struct init *in, int seed_fd);
 /* Called after /init, when the sandbox has its id and variables: starts the contexts that the template wants warm. */
 void interp_wake(struct init *in);
 
-/* ready.c: GET /atoll/ready; called when a context is no longer starting. */
+/* In ready.c: interp_ready() serves GET /atoll/ready; interp_settled() is called when a context is no longer
+ * starting. */
 void interp_ready(struct init *in, struct http_req *rq);
 void interp_settled(struct init *in);
 
