@@ -29,8 +29,36 @@ const PACKAGES = {
 	'@connectrpc/connect-node': '^2.2.0',	// the Connect client that can speak protobuf
 }
 
+// One at a time of all processes that want the same directory: files of several lanes use the same set of packages.
+export function exclusively(dir, work) {
+	const lock = `${dir}.lock`
+	fs.mkdirSync(path.dirname(dir), { recursive: true })
+	for (;;) {
+		try {
+			fs.writeFileSync(lock, String(process.pid), { flag: 'wx' })
+			break
+		} catch (err) {
+			if (err.code !== 'EEXIST')
+				throw err
+		}
+		const holder = fs.existsSync(lock) ? fs.readFileSync(lock, 'utf8') : ''
+		if (holder && !fs.existsSync(`/proc/${holder}`))
+			fs.rmSync(lock, { force: true })	/* it was killed */
+		Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200)	/* no callback can come: all here is synchronous */
+	}
+	try {
+		return work()
+	} finally {
+		fs.rmSync(lock, { force: true })
+	}
+}
+
 // Installs packages (name: version); `more` is merged into the manifest. Returns the reason when that is impossible, else null.
 export function installPackages(dir, packages, more = {}) {
+	return exclusively(dir, () => install(dir, packages, more))
+}
+
+function install(dir, packages, more) {
 	const want = JSON.stringify({ private: true, dependencies: packages, ...more }, null, '\t') + '\n'
 	const stamp = path.join(dir, 'installed')
 	if (fs.existsSync(stamp) && fs.readFileSync(stamp, 'utf8') === want)

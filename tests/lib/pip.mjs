@@ -3,12 +3,16 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { spawnSync } from 'node:child_process'
-import { patiently } from './npm.mjs'
+import { exclusively, patiently } from './npm.mjs'
 
 const LIMIT_MS = 240000
 
 // Returns the reason when it is impossible, else null; the interpreter is DIR/bin/python.
 export function installPython(dir, packages) {
+	return exclusively(dir, () => install(dir, packages))
+}
+
+function install(dir, packages) {
 	const want = packages.join('\n') + '\n'
 	const stamp = path.join(dir, 'installed')
 	if (fs.existsSync(stamp) && fs.readFileSync(stamp, 'utf8') === want)

@@ -87,10 +87,10 @@ static const char *const arguments[] = {
 
 /* CRIU runs this script at each stage. At the first of these stages the new network namespace exists and is empty;
  * at the second, all processes are restored and none of them runs. */
-static const char webhook[] = "#!/bin/sh\n"
-			      "case $CRTOOLS_SCRIPT_ACTION in " MAKE_NETWORK " | " LOOK ") ;; *) exit 0 ;; esac\n"
-			      "echo \"$CRTOOLS_SCRIPT_ACTION $CRTOOLS_INIT_PID\" >/tmp/" ASK
-			      " && read -r answer </tmp/" ANSWER " && [ \"$answer\" = ok ]\n";
+static const char hook[] = "#!/bin/sh\n"
+			   "case $CRTOOLS_SCRIPT_ACTION in " MAKE_NETWORK " | " LOOK ") ;; *) exit 0 ;; esac\n"
+			   "echo \"$CRTOOLS_SCRIPT_ACTION $CRTOOLS_INIT_PID\" >/tmp/" ASK
+			   " && read -r answer </tmp/" ANSWER " && [ \"$answer\" = ok ]\n";
 
 struct restore {
 	struct engine *en;
@@ -263,7 +263,7 @@ static int make_hook(struct restore *rs, struct err *e)
 	int tmp = rs->criu.tmp;
 	autoclose int fd = openat(tmp, "hook", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
 
-	if (fd < 0 || fd_write_all(fd, webhook, sizeof webhook - 1) < 0 || mkfifoat(tmp, ASK, 0600) < 0 ||
+	if (fd < 0 || fd_write_all(fd, hook, sizeof hook - 1) < 0 || mkfifoat(tmp, ASK, 0600) < 0 ||
 	    mkfifoat(tmp, ANSWER, 0600) < 0)
 		return err_sys(e, "make the script of criu");
 	/* Opened for reading and writing, so that neither end waits for the other to open it. */
