@@ -148,8 +148,8 @@ export class Acts {
 		expect(out === `${word}\n2000\n`, 'command', { text: out })
 	}
 
-	async files(box) {
-		const data = randomBytes(1 + this.rnd.below(1 << 18)), path = `/home/user/f${this.rnd.below(8)}`
+	async files(box, size = 1 + this.rnd.below(1 << 18)) {
+		const data = randomBytes(size), path = `/home/user/f${this.rnd.below(8)}`
 		await this.file(box, 'POST', path, data)
 		const back = await this.file(box, 'GET', path)
 		const sum = (bytes) => createHash('sha256').update(bytes).digest('hex')

@@ -165,6 +165,7 @@ class Soak {
 		const [box, other] = this.acts.boxes
 		for (const name of Object.keys(ACTS))		// what is opened or made when it is first needed, is there then
 			await this.acts[name](name === 'replace' ? other : box)
+		await this.acts.files(box, 1 << 20)	// through a pipe, of which the front keeps one; smaller ones are copied
 		const failed = await this.acts.end()
 		if (failed.length)
 			throw new Error(failed.join('; '))
