@@ -239,7 +239,7 @@ test('Ctrl-C calls the build off', () => context({ Dockerfile: 'FROM e2bdev/base
 	assert.equal(last.status, 'error')
 }))
 
-test('a template goes to a file and comes back under another name', { timeout: 540000 }, () => context({
+test('a template goes to a file and comes back under another name', { timeout: 240000 }, () => context({
 	Dockerfile: 'FROM e2bdev/base\nENV COLOUR=blue\nRUN useradd -m guest && mkdir /srv/app && echo kept > /srv/app/file && chown guest /srv/app/file\nWORKDIR /srv/app\nUSER guest\n' }, async (dir) => {
 	const name = nameOf('out'), file = path.join(dir, 'out.tar.gz'), back = nameOf('back')
 	ok('template', 'build', dir, '-t', name, '--start', 'sleep 54321', '--ready', 'pgrep -f "^sleep 54321"', ...SMALL)

@@ -239,7 +239,7 @@ function saveTwo(file) {
 	return file
 }
 
-test('a template from a layout and from archives, sent by the CLI', { skip, timeout: 540000 }, async () => {
+test('a template from a layout and from archives, sent by the CLI', { skip, timeout: 300000 }, async () => {
 	const layout = path.join(dir, 'local')
 	makeImage(layout, 'one', [debianTar(), write('local.tar', tarOf([{ name: 'local', data: 'here\n' }]))], ['--config.env', 'FROM_LAYOUT=yes'])
 	const own = await newServer(server.buildDir, { template_upload_max_mb: 400 }).start()

@@ -36,7 +36,7 @@ for (const signal of ['SIGTERM', 'SIGKILL']) {
 		const exited = new Promise((done) => child.once('exit', done))
 		let all = [child.pid]
 		try {
-			const begun = await until(() => inWork(cache).some((name) => list(path.join(cache, name, 'rootfs')).length > 0), 120000)	// it downloads first
+			const begun = await until(() => inWork(cache).some((name) => list(path.join(cache, name, 'rootfs')).length > 0), 20000)
 			assert.ok(begun, 'the build does not begin')
 			all = family(child.pid)
 			assert.ok(all.length > 3, 'nothing runs')
