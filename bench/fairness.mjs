@@ -22,8 +22,8 @@ while True:
 
 export const CONFIG = { log_level: 'warn', pool_size_mb: 4096, default_memory_mb: 1024, default_disk_mb: 1024, warm_pool_size: 0 }
 
-// What prints takes a processor, and so does whoever reads it: on a machine with two of them that alone keeps the neighbour waiting. The
-// same programs into nothing, beside a client that burns as much, is what such a flood is compared with: nothing goes through the front then.
+// What prints takes a processor, and so does the client that reads it. The same programs into nothing, beside a client that burns as
+// much, show how much of the delay that is: nothing goes through the front then.
 const busy = (n, program) => `for i in $(seq ${n}); do setsid ${program} >/dev/null 2>&1 & done`
 const YES = 'yes a line of a log that nobody will ever read', CELL = "python3 -c 'while True: print(\"x\" * 70)'"
 
