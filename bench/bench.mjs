@@ -9,6 +9,7 @@ import { clientPackage, installClients } from '../tests/lib/npm.mjs'
 import { newServer } from '../tests/lib/server.mjs'
 import { newTlsServer } from '../tests/lib/tls.mjs'
 import { bombs, CONFIG as bombsConfig } from './bombs.mjs'
+import { calls, cannotCount } from './calls.mjs'
 import { client, CONFIG as clientConfig } from './client.mjs'
 import { mcp, CONFIG as mcpConfig } from './mcp.mjs'
 import { commands } from './commands.mjs'
@@ -18,7 +19,8 @@ import { fairness, CONFIG as fairnessConfig } from './fairness.mjs'
 import { images } from './images.mjs'
 import { audit } from './audit.mjs'
 import { coldConfig, interpreter, poolConfig, poolHits } from './interp.mjs'
-import { machine, timed } from './measure.mjs'
+import { kills, killsAgainst, config as killsConfig } from './kills.mjs'
+import { Caller, machine, timed } from './measure.mjs'
 import { many, config as manyConfig } from './many.mjs'
 import { pausing, CONFIG as pauseConfig } from './pause.mjs'
 import { peers } from './peers.mjs'
@@ -27,25 +29,48 @@ import { restarts, CONFIG as restartConfig } from './restart.mjs'
 import { print } from './table.mjs'
 import { templates, CONFIG as templatesConfig } from './templates.mjs'
 import { against, walls, CONFIG as wallsConfig } from './walls.mjs'
+import { firstResult, fromSnapshot, prepareSnapshot, versus } from './versus.mjs'
+import { uploads } from './uploads.mjs'
 import { view } from './view.mjs'
 import { cannotTransfer, transfers, CONFIG as transferConfig } from './transfer.mjs'
 
 const HERE = path.dirname(fileURLToPath(import.meta.url))
-const PARTS = ['commands', 'files', 'ports', 'many', 'interpreter', 'pause', 'restart', 'egress', 'walls', 'bombs', 'fairness', 'images', 'templates', 'forms', 'client', 'mcp', 'audit', 'view']
+const PARTS = [
+	'commands',
+	'files',
+	'ports',
+	'many',
+	'interpreter',
+	'pause',
+	'kills',
+	'restart',
+	'egress',
+	'walls',
+	'bombs',
+	'fairness',
+	'images',
+	'templates',
+	'forms',
+	'client',
+	'mcp',
+	'audit',
+	'calls',
+	'uploads',
+	'view',
+]
 
 function options(argv) {
 	const opt = { buildDir: path.join(path.dirname(HERE), 'build'), quick: false, parts: PARTS }
 	for (let i = 0; i < argv.length; i++) {
-		if (argv[i] === '--build-dir' && argv[i + 1])
-			opt.buildDir = path.resolve(argv[++i])
-		else if (argv[i] === '--quick')
-			opt.quick = true
-		else if (argv[i] === '--against' && argv[i + 1])
-			opt.against = path.resolve(argv[++i])
-		else if (argv[i] === '--only' && PARTS.includes(argv[i + 1]))
-			opt.parts = [argv[++i]]
+		if (argv[i] === '--build-dir' && argv[i + 1]) opt.buildDir = path.resolve(argv[++i])
+		else if (argv[i] === '--quick') opt.quick = true
+		else if (argv[i] === '--against' && argv[i + 1]) opt.against = path.resolve(argv[++i])
+		else if (argv[i] === '--only' && PARTS.includes(argv[i + 1])) opt.parts = [argv[++i]]
 		else {
-			console.error(`usage: bench/run [--build-dir DIR] [--quick] [--only ${PARTS.join('|')}] [--against BUILD_DIR]`)
+			console.error(
+				`usage: bench/run [--build-dir DIR] [--quick] [--only ${PARTS.join('|')}] ` +
+					`[--against BUILD_DIR]`,
+			)
 			process.exit(2)
 		}
 	}
@@ -53,7 +78,9 @@ function options(argv) {
 }
 
 function rootfsOf(template) {
-	const key = execFileSync(path.join(path.dirname(HERE), 'templates/build'), ['--key', template], { encoding: 'utf8' }).trim()
+	const key = execFileSync(path.join(path.dirname(HERE), 'templates/build'), ['--key', template], {
+		encoding: 'utf8',
+	}).trim()
 	return path.join(process.env.ATOLL_CACHE ?? '/var/cache/atoll', 'templates', key, 'rootfs')
 }
 
@@ -69,10 +96,8 @@ async function withServer(opt, config, use, make = newServer) {
 	} finally {
 		const server = running
 		running = null
-		if (server.pid)
-			clean = (await server.stop()).clean
-		else
-			server.discard()
+		if (server.pid) clean = (await server.stop()).clean
+		else server.discard()
 	}
 	return clean
 }
@@ -82,7 +107,16 @@ async function measure(opt, result) {
 	result.seconds = {}
 	const part = async (name, config, use, make) => {
 		process.stderr.write(`bench: ${name}\n`)
-		result.seconds[name] = await timed(async () => { clean.push(await withServer(opt, config, use, make)) }) / 1000
+		result.seconds[name] =
+			(await timed(async () => {
+				clean.push(await withServer(opt, config, use, make))
+			})) / 1000
+	}
+	const beside = async (name, ...how) => {
+		process.stderr.write(`bench: ${name}, against the other build\n`)
+		const got = await versus(opt.buildDir, opt.against, ...how)
+		clean.push(got.clean)
+		result.against = { ...result.against, ...got }
 	}
 	const wanted = (name) => opt.parts.includes(name)
 	if (wanted('commands'))
@@ -91,16 +125,20 @@ async function measure(opt, result) {
 			Object.assign(result, await commands(server, clientPackage().Sandbox, opt.quick))
 		})
 	const why = cannotTransfer(os.tmpdir())
-	if (wanted('files') && why)
-		result.transfer = { skipped: why }
+	if (wanted('files') && why) result.transfer = { skipped: why }
 	else if (wanted('files'))
 		await part('files', transferConfig, async (server) => {
 			result.transfer = await transfers(server, opt.quick ? 128 << 20 : 1 << 30, 5)
 		})
 	if (wanted('ports'))
-		await part('ports', portsConfig, async (server) => {
-			result.ports = await ports(server, opt.quick)
-		}, newTlsServer)
+		await part(
+			'ports',
+			portsConfig,
+			async (server) => {
+				result.ports = await ports(server, opt.quick)
+			},
+			newTlsServer,
+		)
 	const numbers = opt.quick ? [100] : [500, 1000]
 	if (wanted('many'))
 		await part('many sandboxes', manyConfig(numbers.at(-1)), async (server) => {
@@ -116,9 +154,30 @@ async function measure(opt, result) {
 		process.stderr.write('bench: others\n')
 		result.peers = peers(rootfsOf('code-interpreter-v1'), opt.quick)
 	}
+	if (wanted('interpreter') && opt.against)
+		await beside('interpreter', coldConfig, opt.quick ? 20 : 60, firstResult)
 	if (wanted('pause'))
 		await part('pause', pauseConfig, async (server) => {
 			result.pause = await pausing(server, opt.quick)
+		})
+	if (wanted('pause') && opt.against)
+		await beside(
+			'pause',
+			{ ...pauseConfig, warm_pool_size: 0 },
+			opt.quick ? 10 : 30,
+			fromSnapshot,
+			prepareSnapshot,
+		)
+	const killed = opt.quick ? 100 : 500
+	if (wanted('kills') && opt.against) {
+		process.stderr.write('bench: kills, against the other build\n')
+		result.killsAgainst = await killsAgainst(opt.buildDir, opt.against, killed, opt.quick)
+		clean.push(result.killsAgainst.clean)
+	} else if (wanted('kills'))
+		await part('kills', killsConfig(killed), async (server) => {
+			const caller = new Caller(server, 64)
+			result.kills = await kills(server, caller, killed)
+			caller.close()
 		})
 	if (wanted('restart'))
 		await part('restart', restartConfig, async (server) => {
@@ -159,7 +218,12 @@ async function measure(opt, result) {
 		process.stderr.write('bench: forms of a template\n')
 		result.forms = { skipped: cannotForm() }
 		if (!result.forms.skipped) {
-			result.forms = await compareForms(opt.buildDir, rootfsOf('base'), clientPackage().Sandbox, opt.quick)
+			result.forms = await compareForms(
+				opt.buildDir,
+				rootfsOf('base'),
+				clientPackage().Sandbox,
+				opt.quick,
+			)
 			clean.push(result.forms.clean)
 		}
 	}
@@ -167,6 +231,19 @@ async function measure(opt, result) {
 		process.stderr.write('bench: audit\n')
 		result.audit = await audit(opt.buildDir, opt.quick)
 		clean.push(result.audit.clean)
+	}
+	if (wanted('calls')) {
+		process.stderr.write('bench: calls\n')
+		result.calls = { skipped: cannotCount() }
+		if (!result.calls.skipped) {
+			result.calls = await calls(opt.buildDir, opt.against, opt.quick)
+			clean.push(result.calls.clean)
+		}
+	}
+	if (wanted('uploads')) {
+		process.stderr.write('bench: uploads\n')
+		result.uploads = await uploads(opt.buildDir, opt.against, opt.quick)
+		clean.push(result.uploads.clean)
 	}
 	if (wanted('view')) {
 		process.stderr.write('bench: view\n')
@@ -197,8 +274,7 @@ async function main() {
 	process.env.ATOLL_TEST_NPM = npmDir
 	for (const name of ['SIGINT', 'SIGTERM']) {
 		process.once(name, async () => {
-			if (running?.pid)
-				await running.stop()
+			if (running?.pid) await running.stop()
 			process.exit(130)
 		})
 	}
@@ -211,10 +287,11 @@ async function main() {
 	fs.writeFileSync(file, JSON.stringify(result, null, '\t') + '\n')
 	const m = result.machine
 	const commit = `${m.commit?.slice(0, 12) ?? 'unknown'}${m.changed ? ' with changes' : ''}`
-	console.log(`\n${m.cpus} × ${m.cpu}, ${(m.memory / 2 ** 30).toFixed(0)} GiB, Linux ${m.kernel}, commit ${commit}`)
+	console.log(
+		`\n${m.cpus} × ${m.cpu}, ${(m.memory / 2 ** 30).toFixed(0)} GiB, Linux ${m.kernel}, commit ${commit}`,
+	)
 	console.log(`written to ${path.relative(process.cwd(), file)}`)
-	if (!result.clean)
-		console.log('the server left something behind')
+	if (!result.clean) console.log('the server left something behind')
 	process.exitCode = good && result.clean ? 0 : 1
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libatoll against the official SDK for JavaScript: execute 1+1 in the same sandbox, in turns; and what many calls leave allocated.
+// libatoll against the official SDK for JavaScript: execute 1+1 in the same sandbox, in turns; and what many calls
+// leave allocated.
 import path from 'node:path'
 import readline from 'node:readline'
 import { spawn } from 'node:child_process'
@@ -13,23 +14,25 @@ export async function client(server, quick) {
 	Object.assign(process.env, server.env())
 	const { Sandbox } = sdk('@e2b/code-interpreter')
 	const sbx = await Sandbox.create({ timeoutMs: 3600000 })
-	const child = spawn(path.join(server.buildDir, 'tests/client/sdk-bench'), [sbx.sandboxId], { stdio: ['pipe', 'pipe', 'inherit'] })
+	const child = spawn(path.join(server.buildDir, 'tests/client/sdk-bench'), [sbx.sandboxId], {
+		stdio: ['pipe', 'pipe', 'inherit'],
+	})
 	const lines = readline.createInterface({ input: child.stdout })[Symbol.asyncIterator]()
 	const ask = async (what) => {
 		child.stdin.write(`${what}\n`)
 		const got = await lines.next()
-		if (got.done)
-			throw new Error('sdk-bench ended')
+		if (got.done) throw new Error('sdk-bench ended')
 		return got.value.trim().split(' ').map(Number)
 	}
-	const js = [], c = []
+	const js = [],
+		c = []
 	try {
 		for (let round = 0; round < (quick ? 6 : 20); round++) {
 			const times = (await ask(ROUND)).map((us) => us / 1000)
 			const own = []
-			for (let i = 0; i < ROUND; i++)
-				own.push(await timed(() => sbx.runCode('1+1')))
-			if (round > 0) {		// the first warms both up
+			for (let i = 0; i < ROUND; i++) own.push(await timed(() => sbx.runCode('1+1')))
+			if (round > 0) {
+				// the first warms both up
 				c.push(...times)
 				js.push(...own)
 			}

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes out of a sandbox and back: `serve ADDRESS` outside, `get|put|web HOST PORT BYTES` inside, which prints the seconds it took.
+"""Bytes out of a sandbox and back: `serve ADDRESS` outside, `get|put|web HOST PORT BYTES` inside, which prints the
+seconds it took.
 
-get and put begin with a real TLS ClientHello, which is all that a proxy sees of TLS, and go on with plain bytes, so that neither end spends its time on
-ciphers; web is a download by HTTP."""
+get and put begin with a real TLS ClientHello, which is all that a proxy sees of TLS, and go on with plain bytes, so
+that neither end spends its time on ciphers; web is a download by HTTP."""
+
 import os
 import socket
 import ssl
@@ -35,7 +37,7 @@ def drain(s, n):
 def pour(s, n):
     block = memoryview(bytes(BLOCK))
     while n > 0:
-        n -= s.send(block[:min(n, BLOCK)])
+        n -= s.send(block[: min(n, BLOCK)])
 
 
 def line(s):
@@ -79,6 +81,7 @@ def serve(address):
                         fn(s)
                 except (OSError, EOFError):
                     pass
+
     threads = [threading.Thread(target=loop, args=a) for a in ((443, serve_raw), (80, serve_web))]
     for t in threads:
         t.start()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a template should be on disk: one tree as a plain directory, as an erofs image, and as one with lz4 inside. For each a server of its own
-// whose sandboxes have it as their lower layer: how long it takes to make, how much it takes, how fast sandboxes are made and run on it.
+// What a template should be on disk: one tree as a plain directory, as an erofs image, and as one with lz4 inside. For
+// each a server of its own whose sandboxes have it as their lower layer: how long it takes to make, how much it takes,
+// how fast sandboxes are made and run on it.
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
@@ -30,7 +31,11 @@ const run = (cmd, args) => execFileSync(cmd, args, { stdio: ['ignore', 'ignore',
 const forms = {
 	directory: (tree, at) => {
 		run('cp', ['-a', tree, `${at}/rootfs`])
-		return Number(execFileSync('du', ['-s', '--block-size=1', `${at}/rootfs`], { encoding: 'utf8' }).split('\t')[0])
+		return Number(
+			execFileSync('du', ['-s', '--block-size=1', `${at}/rootfs`], { encoding: 'utf8' }).split(
+				'\t',
+			)[0],
+		)
 	},
 	erofs: (tree, at) => image(tree, at, []),
 	'erofs, lz4': (tree, at) => image(tree, at, ['-zlz4']),
@@ -56,14 +61,20 @@ function borrow(from, to, key) {
 
 // Nothing is removed through a mount.
 function remove(dir) {
-	const mounts = fs.readFileSync('/proc/self/mountinfo', 'utf8').split('\n').map((l) => l.split(' ')[4]).filter((m) => m?.startsWith(`${dir}/`))
-	if (mounts.length && spawnSync('umount', ['--lazy', ...mounts]).status !== 0)
-		return false
+	const mounts = fs
+		.readFileSync('/proc/self/mountinfo', 'utf8')
+		.split('\n')
+		.map((l) => l.split(' ')[4])
+		.filter((m) => m?.startsWith(`${dir}/`))
+	if (mounts.length && spawnSync('umount', ['--lazy', ...mounts]).status !== 0) return false
 	fs.rmSync(dir, { recursive: true, force: true })
 	return true
 }
 
-const cold = () => { execFileSync('sync'); fs.writeFileSync('/proc/sys/vm/drop_caches', '3') }
+const cold = () => {
+	execFileSync('sync')
+	fs.writeFileSync('/proc/sys/vm/drop_caches', '3')
+}
 
 const median = (v) => [...v].sort((a, b) => a - b)[v.length >> 1]
 
@@ -71,11 +82,12 @@ async function inside(server, Sandbox, into) {
 	cold()
 	const sbx = await Sandbox.create('base', { ...client(server), timeoutMs: 600000 })
 	const best = {}
-	for (const [, name, us] of (await sbx.commands.run(SCRIPT, { user: 'root', timeoutMs: 600000 })).stdout.matchAll(/^(\S+) (\d+)$/gm))
+	for (const [, name, us] of (
+		await sbx.commands.run(SCRIPT, { user: 'root', timeoutMs: 600000 })
+	).stdout.matchAll(/^(\S+) (\d+)$/gm))
 		best[name] = Math.min(best[name] ?? Infinity, Number(us) / 1000)
 	await sbx.kill()
-	for (const [name, ms] of Object.entries(best))
-		(into[name] ??= []).push(ms)
+	for (const [name, ms] of Object.entries(best)) (into[name] ??= []).push(ms)
 }
 
 const client = (server) => ({ apiKey: server.key, apiUrl: server.url, sandboxUrl: server.url })
@@ -86,26 +98,35 @@ async function measure(servers, Sandbox, quick) {
 	for (let i = 0; i < (quick ? 10 : 50); i++) {
 		for (const [name, server] of Object.entries(servers)) {
 			let sbx
-			samples[name].create.push(await timed(async () => { sbx = await Sandbox.create('base', client(server)) }))
+			samples[name].create.push(
+				await timed(async () => {
+					sbx = await Sandbox.create('base', client(server))
+				}),
+			)
 			await sbx.kill()
 		}
 	}
 	for (let i = 0; i < (quick ? 3 : 7); i++) {
-		for (const [name, server] of Object.entries(servers))
-			await inside(server, Sandbox, samples[name])
+		for (const [name, server] of Object.entries(servers)) await inside(server, Sandbox, samples[name])
 	}
-	return Object.fromEntries(Object.entries(samples).map(([name, s]) => [name, Object.fromEntries(Object.entries(s).map(([k, v]) => [k, median(v)]))]))
+	return Object.fromEntries(
+		Object.entries(samples).map(([name, s]) => [
+			name,
+			Object.fromEntries(Object.entries(s).map(([k, v]) => [k, median(v)])),
+		]),
+	)
 }
 
 export function cannotForm() {
-	if (spawnSync('mkfs.erofs', ['--version']).error)
-		return 'mkfs.erofs is not installed (erofs-utils)'
+	if (spawnSync('mkfs.erofs', ['--version']).error) return 'mkfs.erofs is not installed (erofs-utils)'
 	return fs.readFileSync('/proc/filesystems', 'utf8').includes('erofs') ? null : 'this kernel has no erofs'
 }
 
 function prepare(name, make, rootfs, dir) {
-	const template = path.dirname(rootfs), key = path.basename(template)
-	const cache = path.join(dir, name.replace(/\W+/g, '-')), at = path.join(cache, 'templates', key)
+	const template = path.dirname(rootfs),
+		key = path.basename(template)
+	const cache = path.join(dir, name.replace(/\W+/g, '-')),
+		at = path.join(cache, 'templates', key)
 	fs.mkdirSync(at, { recursive: true, mode: 0o700 })
 	fs.copyFileSync(path.join(template, 'info'), path.join(at, 'info'))
 	borrow(path.dirname(template), path.dirname(at), key)
@@ -116,18 +137,29 @@ function prepare(name, make, rootfs, dir) {
 
 export async function compareForms(buildDir, rootfs, Sandbox, quick) {
 	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-bench-forms-'))
-	const servers = {}, made = {}
-	let clean = true, measured
+	const servers = {},
+		made = {}
+	let clean = true,
+		measured
 	try {
 		for (const [name, make] of Object.entries(forms)) {
 			made[name] = prepare(name, make, rootfs, dir)
-			servers[name] = await newServer(buildDir, CONFIG, { env: { ATOLL_CACHE: made[name].cache } }).start()
+			servers[name] = await newServer(buildDir, CONFIG, {
+				env: { ATOLL_CACHE: made[name].cache },
+			}).start()
 		}
 		measured = await measure(servers, Sandbox, quick)
 	} finally {
-		for (const server of Object.values(servers))
-			clean = (await server.stop()).clean && clean
+		for (const server of Object.values(servers)) clean = (await server.stop()).clean && clean
 		clean = remove(dir) && clean
 	}
-	return { forms: Object.fromEntries(Object.keys(forms).map((n) => [n, { bytes: made[n].bytes, made: made[n].made, ...measured[n] }])), clean }
+	return {
+		forms: Object.fromEntries(
+			Object.keys(forms).map((n) => [
+				n,
+				{ bytes: made[n].bytes, made: made[n].made, ...measured[n] },
+			]),
+		),
+		clean,
+	}
 }

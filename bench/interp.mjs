@@ -4,7 +4,7 @@ import { Caller, inParallel, memAvailable, pssOfGroup, stats } from './measure.m
 import { sleep, until } from '../tests/lib/host.mjs'
 
 const TEMPLATE = 'code-interpreter-v1'
-const SPARE = 2 << 30			/* memory that is left alone */
+const SPARE = 2 << 30 /* memory that is left alone */
 const POOL = 6
 const FILL_MS = 120000
 
@@ -19,17 +19,24 @@ function bodyOf(res, status, what) {
 }
 
 async function create(caller) {
-	return JSON.parse(bodyOf(await caller.call('POST', '/sandboxes', { templateID: TEMPLATE, timeout: 3600 }), 201, 'create'))
+	return JSON.parse(
+		bodyOf(await caller.call('POST', '/sandboxes', { templateID: TEMPLATE, timeout: 3600 }), 201, 'create'),
+	)
 }
 
 async function execute(caller, sbx, code, language) {
-	const headers = { 'E2b-Sandbox-Id': sbx.sandboxID, 'E2b-Sandbox-Port': '49999',
-		...(sbx.envdAccessToken && { 'X-Access-Token': sbx.envdAccessToken }) }
+	const headers = {
+		'E2b-Sandbox-Id': sbx.sandboxID,
+		'E2b-Sandbox-Port': '49999',
+		...(sbx.envdAccessToken && { 'X-Access-Token': sbx.envdAccessToken }),
+	}
 	const text = bodyOf(await caller.call('POST', '/execute', { code, language }, headers), 200, 'execute')
-	const events = text.trim().split('\n').map((line) => JSON.parse(line))
+	const events = text
+		.trim()
+		.split('\n')
+		.map((line) => JSON.parse(line))
 	const error = events.find((e) => e.type === 'error')
-	if (error)
-		throw new Error(`${code}: ${error.name}: ${error.value}`)
+	if (error) throw new Error(`${code}: ${error.name}: ${error.value}`)
 	return events.find((e) => e.is_main_result)?.text
 }
 
@@ -43,8 +50,7 @@ async function oneFirst(caller, samples, parts) {
 	const sbx = await create(caller)
 	const created = performance.now()
 	const two = await execute(caller, sbx, '1+1')
-	if (two !== '2')
-		throw new Error(`1+1 is ${two}`)
+	if (two !== '2') throw new Error(`1+1 is ${two}`)
 	samples.push(performance.now() - began)
 	parts.push(created - began)
 	return sbx
@@ -53,7 +59,8 @@ async function oneFirst(caller, samples, parts) {
 // n sandboxes, `width` of them on their way at any time, each killed when it has answered.
 async function firsts(server, n, width) {
 	const caller = new Caller(server, width)
-	const samples = [], parts = []
+	const samples = [],
+		parts = []
 	await inParallel(n, width, async () => kill(caller, await oneFirst(caller, samples, parts)))
 	caller.close()
 	return { clients: width, ...stats(samples), create: stats(parts) }
@@ -62,22 +69,33 @@ async function firsts(server, n, width) {
 // `width` clients at the same moment, each with one sandbox; the kills come afterwards.
 async function burst(server, width) {
 	const caller = new Caller(server, width)
-	const samples = [], parts = []
+	const samples = [],
+		parts = []
 	const all = await Promise.allSettled(Array.from({ length: width }, () => oneFirst(caller, samples, parts)))
 	const made = all.filter((a) => a.status === 'fulfilled').map((a) => a.value)
 	await inParallel(made.length, 8, (i) => kill(caller, made[i]))
 	caller.close()
-	return { clients: width, errors: width - made.length, why: all.find((a) => a.reason)?.reason.message ?? null, ...stats(samples) }
+	return {
+		clients: width,
+		errors: width - made.length,
+		why: all.find((a) => a.reason)?.reason.message ?? null,
+		...stats(samples),
+	}
 }
 
 async function perSecond(server, width, seconds) {
 	const caller = new Caller(server, width)
 	const began = performance.now()
 	let done = 0
-	await inParallel(Infinity, width, async () => {
-		await kill(caller, await create(caller))
-		done++
-	}, () => performance.now() - began > seconds * 1000)
+	await inParallel(
+		Infinity,
+		width,
+		async () => {
+			await kill(caller, await create(caller))
+			done++
+		},
+		() => performance.now() - began > seconds * 1000,
+	)
 	caller.close()
 	return { width, seconds, perSecond: done / ((performance.now() - began) / 1000) }
 }
@@ -91,10 +109,8 @@ async function trips(server, n, language, code) {
 		const began = performance.now()
 		await execute(caller, sbx, code, language)
 		const ms = performance.now() - began
-		if (i === 0)
-			first = ms
-		else if (i > 5)
-			samples.push(ms)
+		if (i === 0) first = ms
+		else if (i > 5) samples.push(ms)
 	}
 	await kill(caller, sbx)
 	caller.close()
@@ -104,7 +120,8 @@ async function trips(server, n, language, code) {
 // The first cell of JavaScript in fresh sandboxes, beside `node -e 0` in the same sandboxes.
 async function firstJavaScript(server, n) {
 	const caller = new Caller(server, 1)
-	const cell = [], node = []
+	const cell = [],
+		node = []
 	const floor = `
 import os, time
 t = time.perf_counter()
@@ -132,20 +149,34 @@ async function idle(server, steps) {
 		for (const n of steps) {
 			const began = performance.now()
 			let why = null
-			await inParallel(n - all.length, 8, async () => {
-				const sbx = await create(caller)
-				all.push(sbx)
-				await execute(caller, sbx, 'import pandas as pd; pd.DataFrame({"a": [1]}).sum()["a"]')
-			}, () => {
-				if (memAvailable() < SPARE)
-					why ??= 'memory is short'
-				return why !== null
-			})
+			await inParallel(
+				n - all.length,
+				8,
+				async () => {
+					const sbx = await create(caller)
+					all.push(sbx)
+					await execute(
+						caller,
+						sbx,
+						'import pandas as pd; pd.DataFrame({"a": [1]}).sum()["a"]',
+					)
+				},
+				() => {
+					if (memAvailable() < SPARE) why ??= 'memory is short'
+					return why !== null
+				},
+			)
 			const grewMs = performance.now() - began
 			await sleep(2000)
-			out.push({ asked: n, live: all.length, why, grewMs, memory: pssOfGroup(server), ...await answers(server, all) })
-			if (why)
-				break
+			out.push({
+				asked: n,
+				live: all.length,
+				why,
+				grewMs,
+				memory: pssOfGroup(server),
+				...(await answers(server, all)),
+			})
+			if (why) break
 		}
 	} finally {
 		await inParallel(all.length, 8, (i) => kill(caller, all[i]))
@@ -156,7 +187,8 @@ async function idle(server, steps) {
 
 async function answers(server, all) {
 	const caller = new Caller(server, 1)
-	const api = [], exec = []
+	const api = [],
+		exec = []
 	for (let i = 0; i < 200; i++) {
 		api.push((await caller.call('GET', `/sandboxes/${all[(i * 7) % all.length].sandboxID}`)).ms)
 		const began = performance.now()
@@ -169,18 +201,20 @@ async function answers(server, all) {
 
 async function metric(caller, name) {
 	const text = (await caller.call('GET', '/metrics')).body.toString()
-	return text.split('\n').filter((line) => line.startsWith(`${name}{`) && line.includes(TEMPLATE))
+	return text
+		.split('\n')
+		.filter((line) => line.startsWith(`${name}{`) && line.includes(TEMPLATE))
 		.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
 }
 
 // Every create finds a ready sandbox: the next one waits until the pool is full again.
 export async function poolHits(server, n) {
 	const caller = new Caller(server, 1)
-	const samples = [], parts = []
+	const samples = [],
+		parts = []
 	const full = () => metric(caller, 'atoll_pool_ready').then((ready) => ready >= POOL)
 	for (let i = 0; i < n + 2; i++) {
-		if (!await until(full, FILL_MS, 20))
-			throw new Error('the pool does not fill')
+		if (!(await until(full, FILL_MS, 20))) throw new Error('the pool does not fill')
 		await sleep(50)
 		await kill(caller, await oneFirst(caller, i < 2 ? [] : samples, i < 2 ? [] : parts))
 	}
@@ -191,7 +225,7 @@ export async function poolHits(server, n) {
 }
 
 export async function interpreter(server, quick) {
-	await firsts(server, 3, 1)	/* warm-up */
+	await firsts(server, 3, 1) /* warm-up */
 	const result = {}
 	result.first = await firsts(server, quick ? 20 : 100, 1)
 	result.wide = await firsts(server, quick ? 20 : 100, 10)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What others take to the first Python result, on the same machine, with the same interpreter and libraries: the files of the template.
+// What others take to the first Python result, on the same machine, with the same interpreter and libraries: the
+// files of the template.
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
@@ -8,7 +9,8 @@ import { stats } from './measure.mjs'
 
 const IMPORTS = 'import IPython, numpy, pandas, matplotlib.pyplot; print(1+1)'
 
-// A kernel as Jupyter starts it: a process of its own, reached over ZeroMQ. It is installed in a copy-on-write view of the template.
+// A kernel as Jupyter starts it: a process of its own, reached over ZeroMQ. It is installed in a copy-on-write view
+// of the template.
 const KERNEL = `
 import sys, time
 from jupyter_client.manager import start_new_kernel
@@ -37,26 +39,62 @@ function timesOf(n, command, args) {
 		const began = performance.now()
 		const run = spawnSync(command, args, { encoding: 'utf8' })
 		const ms = performance.now() - began
-		if (run.status !== 0 || run.stdout.trim() !== '2')
-			return { skipped: `${command}: ${(run.stderr || run.error?.message || run.stdout).trim().split('\n').at(-1)}` }
-		if (i > 0)
-			samples.push(ms)
+		if (run.status !== 0 || run.stdout.trim() !== '2') {
+			const said = (run.stderr || run.error?.message || run.stdout).trim()
+			return { skipped: `${command}: ${said.split('\n').at(-1)}` }
+		}
+		if (i > 0) samples.push(ms)
 	}
 	return stats(samples)
 }
 
 // bubblewrap with the template as a read-only root, every namespace it can unshare, and nothing of the host.
 function bwrap(rootfs, n, code) {
-	if (!has('bwrap'))
-		return { skipped: 'bubblewrap is not installed' }
-	return timesOf(n, 'bwrap', ['--ro-bind', rootfs, '/', '--tmpfs', '/tmp', '--tmpfs', '/root', '--proc', '/proc', '--dev', '/dev', '--unshare-all',
-		'--die-with-parent', '--clearenv', '--setenv', 'PATH', '/usr/bin:/bin', '--setenv', 'HOME', '/root', '--setenv', 'MPLBACKEND', 'agg', '--', 'python3', '-c', code])
+	if (!has('bwrap')) return { skipped: 'bubblewrap is not installed' }
+	return timesOf(n, 'bwrap', [
+		'--ro-bind',
+		rootfs,
+		'/',
+		'--tmpfs',
+		'/tmp',
+		'--tmpfs',
+		'/root',
+		'--proc',
+		'/proc',
+		'--dev',
+		'/dev',
+		'--unshare-all',
+		'--die-with-parent',
+		'--clearenv',
+		'--setenv',
+		'PATH',
+		'/usr/bin:/bin',
+		'--setenv',
+		'HOME',
+		'/root',
+		'--setenv',
+		'MPLBACKEND',
+		'agg',
+		'--',
+		'python3',
+		'-c',
+		code,
+	])
 }
 
 function runsc(rootfs, n) {
-	if (!has('runsc'))
-		return { skipped: 'runsc is not installed' }
-	return timesOf(n, 'runsc', ['--network=none', '--ignore-cgroups', 'do', '--root', rootfs, '--', '/usr/bin/python3', '-c', IMPORTS])
+	if (!has('runsc')) return { skipped: 'runsc is not installed' }
+	return timesOf(n, 'runsc', [
+		'--network=none',
+		'--ignore-cgroups',
+		'do',
+		'--root',
+		rootfs,
+		'--',
+		'/usr/bin/python3',
+		'-c',
+		IMPORTS,
+	])
 }
 
 // In a mount namespace of its own, which takes the view with it when it ends.
@@ -79,17 +117,27 @@ export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteract
 } >"$1/log" 2>&1 || { tail -3 "$1/log" >&2; exit 9; }
 chroot "$1/root" python3 /kernel.py "$3" "$4"
 `
-	const run = spawnSync('unshare', ['--mount', '--pid', '--fork', '--kill-child', 'bash', '-c', script, 'bash', dir, rootfs, n, IMPORTS],
-		{ input: KERNEL, encoding: 'utf8', timeout: 600000 })
+	const run = spawnSync(
+		'unshare',
+		['--mount', '--pid', '--fork', '--kill-child', 'bash', '-c', script, 'bash', dir, rootfs, n, IMPORTS],
+		{ input: KERNEL, encoding: 'utf8', timeout: 600000 },
+	)
 	fs.rmdirSync(dir)
 	if (run.status !== 0)
 		return { skipped: `ipykernel: ${(run.stderr || run.error?.message || '').trim().split('\n').at(-1)}` }
 	const lines = run.stdout.trim().split('\n')
-	return { ...stats(lines.filter((l) => !l.startsWith('trip')).map(Number)),
-		trip: stats(lines.filter((l) => l.startsWith('trip')).map((l) => Number(l.split(' ')[1]))) }
+	return {
+		...stats(lines.filter((l) => !l.startsWith('trip')).map(Number)),
+		trip: stats(lines.filter((l) => l.startsWith('trip')).map((l) => Number(l.split(' ')[1]))),
+	}
 }
 
 export function peers(rootfs, quick) {
 	const n = quick ? 3 : 10
-	return { bwrapBare: bwrap(rootfs, n, 'print(1+1)'), bwrap: bwrap(rootfs, n, IMPORTS), ipykernel: ipykernel(rootfs, quick ? 2 : 5), runsc: runsc(rootfs, n) }
+	return {
+		bwrapBare: bwrap(rootfs, n, 'print(1+1)'),
+		bwrap: bwrap(rootfs, n, IMPORTS),
+		ipykernel: ipykernel(rootfs, quick ? 2 : 5),
+		runsc: runsc(rootfs, n),
+	}
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A small HTTP server that runs on the host and inside a sandbox alike: /zeros/N sends N bytes, /sink takes a body, /small answers with two
-# bytes, /events answers and never ends. A thread per connection; prints "up PORT".
+# A small HTTP server that runs on the host and inside a sandbox alike: /zeros/N sends N bytes, /sink takes a body,
+# /small answers with two bytes, /events answers and never ends. A thread per connection; prints "up PORT".
 import re
 import resource
 import socket

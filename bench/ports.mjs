@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A port inside a sandbox through the server against the same program on the host's loopback; open streams; TLS handshakes.
+// A port inside a sandbox through the server against the same program on the host's loopback; open streams; TLS
+// handshakes.
 import fs from 'node:fs'
 import http from 'node:http'
 import http2 from 'node:http2'
@@ -30,28 +31,61 @@ async function direct() {
 
 // The same inside: written there, and started as a command whose stream stays open.
 async function inside(server, sbx, session) {
-	const ask = (head, body) => new Promise((done, fail) => {
-		const req = session.request({ ':method': 'POST', ':authority': `49983-${sbx.sandboxID}.${DOMAIN}`, 'x-access-token': sbx.envdAccessToken, ...head })
-		req.once('error', fail)
-		req.once('data', () => done(req))
-		req.end(body)
-	})
-	;(await ask({ ':path': '/files?path=/tmp/port_server.py', 'content-type': 'application/octet-stream' }, fs.readFileSync(PROGRAM))).resume()
-	const start = Buffer.from(JSON.stringify({ process: { cmd: 'python3', args: ['/tmp/port_server.py', String(PORT)] }, stdin: false }))
+	const ask = (head, body) =>
+		new Promise((done, fail) => {
+			const req = session.request({
+				':method': 'POST',
+				':authority': `49983-${sbx.sandboxID}.${DOMAIN}`,
+				'x-access-token': sbx.envdAccessToken,
+				...head,
+			})
+			req.once('error', fail)
+			req.once('data', () => done(req))
+			req.end(body)
+		})
+	;(
+		await ask(
+			{ ':path': '/files?path=/tmp/port_server.py', 'content-type': 'application/octet-stream' },
+			fs.readFileSync(PROGRAM),
+		)
+	).resume()
+	const start = Buffer.from(
+		JSON.stringify({
+			process: { cmd: 'python3', args: ['/tmp/port_server.py', String(PORT)] },
+			stdin: false,
+		}),
+	)
 	const envelope = Buffer.alloc(5)
 	envelope.writeUInt32BE(start.length, 1)
-	const run = await ask({ ':path': '/process.Process/Start', 'content-type': 'application/connect+json', 'connect-protocol-version': '1' },
-		Buffer.concat([envelope, start]))
-	await new Promise((done) => run.once('data', done))		// "up"
+	const run = await ask(
+		{
+			':path': '/process.Process/Start',
+			'content-type': 'application/connect+json',
+			'connect-protocol-version': '1',
+		},
+		Buffer.concat([envelope, start]),
+	)
+	await new Promise((done) => run.once('data', done)) // "up"
 	run.resume()
 	return { stop: () => run.close(8) }
 }
 
 function curl(url, ...args) {
-	const out = execFileSync('curl', ['-sS', '-o', '/dev/null', '-w', '%{http_code} %{http_version} %{speed_download} %{speed_upload}', ...args, url], { encoding: 'utf8' })
+	const out = execFileSync(
+		'curl',
+		[
+			'-sS',
+			'-o',
+			'/dev/null',
+			'-w',
+			'%{http_code} %{http_version} %{speed_download} %{speed_upload}',
+			...args,
+			url,
+		],
+		{ encoding: 'utf8' },
+	)
 	const [code, version, down, up] = out.split(' ')
-	if (code !== '200')
-		throw new Error(`${url}: ${out}`)
+	if (code !== '200') throw new Error(`${url}: ${out}`)
 	return { version, mbps: Math.max(Number(down), Number(up)) / 1e6 }
 }
 
@@ -61,15 +95,29 @@ function speeds(ways, size, rounds, file) {
 	for (const way of ['down', 'up']) {
 		for (let i = 0; i <= rounds; i++) {
 			for (const [name, { url, args }] of Object.entries(ways)) {
-				const got = way === 'down' ? curl(`${url}/zeros/${size}`, ...args) :
-					curl(`${url}/sink`, ...args, '-H', 'Expect:', '-H', 'Content-Type: application/octet-stream', '-X', 'POST', '-T', file)
-				if (i > 0)
-					sums[name][way].push(got.mbps)
+				const got =
+					way === 'down'
+						? curl(`${url}/zeros/${size}`, ...args)
+						: curl(
+								`${url}/sink`,
+								...args,
+								'-H',
+								'Expect:',
+								'-H',
+								'Content-Type: application/octet-stream',
+								'-X',
+								'POST',
+								'-T',
+								file,
+							)
+				if (i > 0) sums[name][way].push(got.mbps)
 			}
 		}
 	}
 	const of = (name, way) => ({ ...stats(sums[name][way]), ratio: ratioOf(sums[name][way], sums.direct[way]) })
-	return Object.fromEntries(Object.keys(ways).map((name) => [name, { down: of(name, 'down'), up: of(name, 'up') }]))
+	return Object.fromEntries(
+		Object.keys(ways).map((name) => [name, { down: of(name, 'down'), up: of(name, 'up') }]),
+	)
 }
 
 // One request after the other; fresh: a connection each, as a server inside gets them.
@@ -83,8 +131,7 @@ async function trips(n, options, fresh) {
 			req.once('error', fail)
 			req.once('response', (res) => res.resume().once('end', done))
 		})
-		if (i >= 20)
-			samples.push(performance.now() - began)
+		if (i >= 20) samples.push(performance.now() - began)
 	}
 	agent.destroy()
 	return stats(samples)
@@ -99,15 +146,17 @@ async function tripsH2(n, session, authority) {
 			req.once('error', fail)
 			req.resume().once('end', done)
 		})
-		if (i >= 20)
-			samples.push(performance.now() - began)
+		if (i >= 20) samples.push(performance.now() - began)
 	}
 	return stats(samples)
 }
 
 function openSession(server) {
 	return new Promise((done, fail) => {
-		const s = http2.connect(`https://127.0.0.1:${server.tlsPort}`, { ca: server.ca, servername: `api.${DOMAIN}` })
+		const s = http2.connect(`https://127.0.0.1:${server.tlsPort}`, {
+			ca: server.ca,
+			servername: `api.${DOMAIN}`,
+		})
 		s.once('connect', () => done(s))
 		s.once('error', fail)
 	})
@@ -115,21 +164,31 @@ function openSession(server) {
 
 // Memory of the front with so many streams open, on a few connections.
 async function manyStreams(server, authority) {
-	const pid = frontOf(server), before = rssOf(pid)
+	const pid = frontOf(server),
+		before = rssOf(pid)
 	const sessions = await Promise.all(Array.from({ length: 5 }, () => openSession(server)))
-	let open = 0, bad = 0
-	await inParallel(STREAMS, 20, (i) => new Promise((done) => {
-		const req = sessions[i % sessions.length].request({ ':path': '/events', ':authority': authority })
-		req.once('data', () => {
-			open++
-			done()
-		})
-		req.once('error', () => {
-			bad++
-			done()
-		})
-		req.once('end', () => open--)
-	}))
+	let open = 0,
+		bad = 0
+	await inParallel(
+		STREAMS,
+		20,
+		(i) =>
+			new Promise((done) => {
+				const req = sessions[i % sessions.length].request({
+					':path': '/events',
+					':authority': authority,
+				})
+				req.once('data', () => {
+					open++
+					done()
+				})
+				req.once('error', () => {
+					bad++
+					done()
+				})
+				req.once('end', () => open--)
+			}),
+	)
 	const most = rssOf(pid)
 	sessions.forEach((s) => s.destroy())
 	return { open, bad, before, most }
@@ -140,22 +199,26 @@ async function handshakes(server, n, resumed) {
 	const options = { host: '127.0.0.1', port: server.tlsPort, servername: `api.${DOMAIN}`, ca: server.ca }
 	const pid = frontOf(server)
 	let sessions = []
-	const one = (session) => new Promise((done, fail) => {
-		const sock = tls.connect({ ...options, session })
-		sock.once('error', fail)
-		sock.once('session', (next) => {		// comes behind the handshake: the connection is really there
-			if (resumed && session && !sock.isSessionReused())
-				fail(new Error('a session was not resumed'))
-			sock.destroy()
-			done(next)
+	const one = (session) =>
+		new Promise((done, fail) => {
+			const sock = tls.connect({ ...options, session })
+			sock.once('error', fail)
+			sock.once('session', (next) => {
+				// comes behind the handshake: the connection is really there
+				if (resumed && session && !sock.isSessionReused())
+					fail(new Error('a session was not resumed'))
+				sock.destroy()
+				done(next)
+			})
 		})
+	if (resumed) sessions = await Promise.all(Array.from({ length: 8 }, () => one()))
+	const cpu = cpuSeconds(pid),
+		began = performance.now()
+	await inParallel(n, 8, async (i) => {
+		sessions[i % 8] = await one(resumed ? sessions[i % 8] : undefined)
 	})
-	if (resumed)
-		sessions = await Promise.all(Array.from({ length: 8 }, () => one()))
-	const cpu = cpuSeconds(pid), began = performance.now()
-	await inParallel(n, 8, async (i) => { sessions[i % 8] = await one(resumed ? sessions[i % 8] : undefined) })
 	const seconds = (performance.now() - began) / 1000
-	return { n, perSecond: n / seconds, cpuMs: (cpuSeconds(pid) - cpu) * 1000 / n }
+	return { n, perSecond: n / seconds, cpuMs: ((cpuSeconds(pid) - cpu) * 1000) / n }
 }
 
 export async function ports(server, quick) {

@@ -2,7 +2,13 @@
 // A restart of the daemons with many live sandboxes: how long nobody is served, and whether all of them still answer.
 import { Caller, frontOf, inParallel, stats } from './measure.mjs'
 
-export const CONFIG = { log_level: 'warn', max_sandboxes: 260, pool_size_mb: 2048, default_memory_mb: 512, on_stop: 'keep' }
+export const CONFIG = {
+	log_level: 'warn',
+	max_sandboxes: 260,
+	pool_size_mb: 2048,
+	default_memory_mb: 512,
+	on_stop: 'keep',
+}
 
 const ENVD = '49983'
 const LATE_MS = 30000
@@ -13,10 +19,8 @@ async function untilListed(server, n, began) {
 		const caller = new Caller(server, 1)
 		const res = await caller.call('GET', '/sandboxes').catch(() => null)
 		caller.close()
-		if (res?.status === 200 && JSON.parse(res.body).length === n)
-			return performance.now() - began
-		if (performance.now() - began > LATE_MS)
-			throw new Error(`not back after ${LATE_MS} ms: ${res?.status}`)
+		if (res?.status === 200 && JSON.parse(res.body).length === n) return performance.now() - began
+		if (performance.now() - began > LATE_MS) throw new Error(`not back after ${LATE_MS} ms: ${res?.status}`)
 		await new Promise((done) => setTimeout(done, 5))
 	}
 }
@@ -25,7 +29,10 @@ async function answering(server, ids) {
 	const caller = new Caller(server, 16)
 	let good = 0
 	await inParallel(ids.length, 16, async (i) => {
-		const res = await caller.call('GET', '/health', undefined, { 'E2b-Sandbox-Id': ids[i], 'E2b-Sandbox-Port': ENVD })
+		const res = await caller.call('GET', '/health', undefined, {
+			'E2b-Sandbox-Id': ids[i],
+			'E2b-Sandbox-Port': ENVD,
+		})
 		good += res.status === 204
 	})
 	caller.close()
@@ -37,8 +44,7 @@ async function populate(server, n) {
 	const ids = []
 	await inParallel(n, 4, async () => {
 		const res = await caller.call('POST', '/sandboxes', { templateID: 'base', timeout: 3600 })
-		if (res.status !== 201)
-			throw new Error(`create answers ${res.status}: ${res.body}`)
+		if (res.status !== 201) throw new Error(`create answers ${res.status}: ${res.body}`)
 		ids.push(JSON.parse(res.body).sandboxID)
 	})
 	caller.close()
@@ -46,7 +52,8 @@ async function populate(server, n) {
 }
 
 export async function restarts(server, quick) {
-	const n = quick ? 50 : 200, rounds = quick ? 3 : 5
+	const n = quick ? 50 : 200,
+		rounds = quick ? 3 : 5
 	const ids = await populate(server, n)
 	let starting = null
 	const ways = {

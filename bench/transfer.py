@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Both ends of a copy over loopback TCP: the plain far ends (sink, source), and the near ends (put, get) that time a plain copy and one
-# through the API alike.
+# Both ends of a copy over loopback TCP: the plain far ends (sink, source), and the near ends (put, get) that time a
+# plain copy and one through the API alike.
 import json
 import os
 import socket
@@ -17,7 +17,8 @@ def serve():
 
 
 def sink(path):
-    """Writes what comes to a file and answers with one byte when all of it is written and, like the server's, closed."""
+    """Writes what comes to a file and answers with one byte when all of it is written and, like the server's,
+    closed."""
     with serve() as conn:
         with open(path, "wb", buffering=0) as out:
             piece = memoryview(bytearray(PIECE))

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a command some times and prints JSON: its processor time and its time, each run. Inside a sandbox, filtered or not: walls.mjs."""
+"""Runs a command some times and prints JSON: its processor time and its time, each run. Inside a sandbox, filtered or
+not: walls.mjs."""
+
 import json
 import resource
 import subprocess

@@ -20,18 +20,28 @@ console.log(`${tools.length} tools, revision ${client.getNegotiatedProtocolVersi
 // A call that fails is told as a result: a model reads it and tries something else.
 async function use(name, args, onprogress) {
 	const result = await client.callTool({ name, arguments: args }, { onprogress })
-	console.log(`${name}: ${result.isError ? 'failed: ' : ''}${result.content.map((c) => c.text ?? `<${c.mimeType}>`).join(' ').trim().split('\n')[0]}`)
+	console.log(
+		`${name}: ${result.isError ? 'failed: ' : ''}${
+			result.content
+				.map((c) => c.text ?? `<${c.mimeType}>`)
+				.join(' ')
+				.trim()
+				.split('\n')[0]
+		}`,
+	)
 	return result
 }
 
 await use('run_code', { code: 'import pandas as pd\ntable = pd.DataFrame({"n": range(5)})\nint(table.n.sum())' })
-await use('run_code', { code: 'float(table.n.mean())' })		// what was there is still there
-await use('run_code', { code: 'tabel' })			// isError: NameError
+await use('run_code', { code: 'float(table.n.mean())' }) // what was there is still there
+await use('run_code', { code: 'tabel' }) // isError: NameError
 await use('run_code', { code: 'import matplotlib.pyplot as plt\ntable.plot()\nplt.show()' })
 await use('write_file', { path: '/home/user/report.md', content: '# Report\n\nIt\'s "done": $5 `ok`\n' })
 await use('run_command', { command: 'wc -c report.md' })
-await use('terminal', { command: 'sudo ls' })			// refused by the policy
-await use('run_command', { command: 'for i in 1 2 3; do echo step $i; sleep 0.4; done' }, (p) => console.log(`  ... ${p.message}`))
+await use('terminal', { command: 'sudo ls' }) // refused by the policy
+await use('run_command', { command: 'for i in 1 2 3; do echo step $i; sleep 0.4; done' }, (p) =>
+	console.log(`  ... ${p.message}`),
+)
 const info = await use('sandbox_info', {})
 await use('kill_sandbox', { sandbox_id: info.structuredContent.sandboxId })
 await client.close()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A template of an image in a registry that wants a password. IMAGE, REGISTRY_USER and REGISTRY_PASSWORD come from the environment.
+// A template of an image in a registry that wants a password. IMAGE, REGISTRY_USER and REGISTRY_PASSWORD come from
+// the environment.
 import { Sandbox, Template, defaultBuildLogger } from 'e2b'
 
 const { IMAGE, REGISTRY_USER, REGISTRY_PASSWORD } = process.env

@@ -41,7 +41,9 @@ class Shell:
         status_r, status_w = os.pipe()
         os.dup2(status_w, STATUS_FD, inheritable=True)
         os.dup2(2, 7, inheritable=True)
-        self.process = subprocess.Popen(SHELL, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, pass_fds=(STATUS_FD, 7))
+        self.process = subprocess.Popen(
+            SHELL, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, pass_fds=(STATUS_FD, 7)
+        )
         for fd in (status_w, STATUS_FD, 7):
             os.close(fd)
         self.status = os.fdopen(status_r, "rb")

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Java runtime: runs cells for atoll-init (docs/protocol-runtime.md) in JShell.
 
-Java cannot take over an inherited socket, so this process sits between: it starts Cells.java, which holds the JShell, with two
-named pipes, and passes cells and results on as base64 words. The output of the code goes straight to atoll-init.
+Java cannot take over an inherited socket, so this process sits between: it starts Cells.java, which holds the JShell,
+with two named pipes, and passes cells and results on as base64 words. The output of the code goes straight to
+atoll-init.
 """
 import base64
 import json
@@ -26,7 +27,8 @@ def decoded(word):
 
 
 def memory_option():
-    """Java asks the kernel itself how much memory there is, which tells of the host; /proc/meminfo tells of the sandbox."""
+    """Java asks the kernel itself how much memory there is, which tells of the host; /proc/meminfo tells of the
+    sandbox."""
     with open("/proc/meminfo", encoding="ascii") as lines:
         for line in lines:
             if line.startswith("MemTotal:"):

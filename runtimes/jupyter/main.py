@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bridge to Jupyter kernels: runs cells for atoll-init (docs/protocol-runtime.md) in any kernel that is installed.
 
-The kernel is our child and stays in our process group, so an interrupt reaches it without us and it ends with us. It speaks
-ZeroMQ on the sandbox's loopback; its stream messages become output of ours.
+The kernel is our child and stays in our process group, so an interrupt reaches it without us and it ends with us. It
+speaks ZeroMQ on the sandbox's loopback; its stream messages become output of ours.
 """
 import json
 import os
@@ -68,7 +68,9 @@ class Bridge:
         spec = KernelSpecManager().get_kernel_spec(self.name)
         file = os.path.join(tempfile.mkdtemp(prefix="atoll-kernel-"), "connection.json")
         write_connection_file(file, ip="127.0.0.1", key=os.urandom(16).hex().encode())
-        argv = [part.replace("{connection_file}", file).replace("{resource_dir}", spec.resource_dir) for part in spec.argv]
+        argv = [
+            part.replace("{connection_file}", file).replace("{resource_dir}", spec.resource_dir) for part in spec.argv
+        ]
         self.process = subprocess.Popen(argv, cwd=cwd, env={**os.environ, **spec.env}, stdin=subprocess.DEVNULL)
         self.client = BlockingKernelClient(connection_file=file)
         self.client.load_connection_file()
@@ -101,7 +103,8 @@ class Bridge:
 
     def quietly(self, commands):
         if commands:
-            for _ in self.messages(self.client.execute("\n".join(commands), silent=True, store_history=False, allow_stdin=False)):
+            code = "\n".join(commands)
+            for _ in self.messages(self.client.execute(code, silent=True, store_history=False, allow_stdin=False)):
                 pass
 
     # Messages.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* atoll-agent: the agent layer: MCP and the paths below /agent. The warden starts it with a socket on fd 3, over which
- * it passes the socket to the front.
+ * it passes the socket to the front, and its options (ipc/settings.h) on fd 4.
  *
  * The process parses untrusted input and has no privileges. It does everything by asking the front, as a client of
  * libatoll with the caller's key. */
@@ -23,6 +23,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "http/server.h"
+#include "ipc/settings.h"
 #include "loop/loop.h"
 
 #define FD_WARDEN 3
@@ -32,7 +33,7 @@
 #define ARENAS 4 /* of the allocator; one per thread would retain each thread's peak */
 
 struct agent {
-	const char *state_dir, *config;
+	struct agent_options opt;
 	struct loop *loop;
 	struct worker_pool *workers;
 	struct http_server *server;
@@ -66,6 +67,7 @@ static const struct http_server_ops server_ops = { .on_request = on_request };
 
 static int agent_open(struct agent *ag, struct err *e)
 {
+	const char *config = ag->opt.agent_config[0] ? ag->opt.agent_config : NULL;
 	struct rlimit l;
 
 	if (fd_cloexec(FD_WARDEN, true) < 0 || fd_nonblock(FD_WARDEN, true) < 0)
@@ -90,51 +92,25 @@ static int agent_open(struct agent *ag, struct err *e)
 		return err_set(e, ENOMEM, "make the event loop");
 	http_server_limit(ag->server, CONNS_MAX);
 	agent_requests_open(ag->loop, ag->workers);
-	if (state_open(ag->state_dir, ag->config, ag->loop, e) < 0 || tool_host_open(e) < 0 ||
+	if (state_open(ag->opt.state_dir, config, ag->loop, e) < 0 || tool_host_open(e) < 0 ||
 	    mcp_http_open(ag->loop, e) < 0)
 		return -e->no;
 	if (link_open(ag->loop, FD_WARDEN, &link_ops, ag, e) < 0)
 		return -e->no;
-	return agent_confine(ag->state_dir, e);
+	return agent_confine(ag->opt.state_dir, e);
 }
 
-static bool take_option(struct agent *ag, const char *name, const char *value)
-{
-	enum log_level level;
-
-	if (strcmp(name, "--run") == 0) /* ignored: it only identifies the process in ps(1) */
-		return true;
-	if (strcmp(name, "--state") == 0) {
-		ag->state_dir = value;
-		return true;
-	}
-	if (strcmp(name, "--config") == 0) {
-		ag->config = value;
-		return true;
-	}
-	if (strcmp(name, "--log-level") == 0 && log_level_parse(value, &level) == 0) {
-		log_set_level(level);
-		return true;
-	}
-	return false;
-}
-
-int main(int argc, char **argv)
+int main(void)
 {
 	static struct agent ag;
 	struct err e = ERR_INIT;
 
 	log_setup("atoll-agent", LOG_LVL_INFO);
-	for (int i = 1; i < argc; i += 2) {
-		if (i + 1 == argc || !take_option(&ag, argv[i], argv[i + 1])) {
-			(void)fprintf(stderr, "atoll-agent: unexpected argument '%s'\n", argv[i]);
-			return 2;
-		}
-	}
-	if (!ag.state_dir) {
-		(void)fprintf(stderr, "atoll-agent: option --state is required\n");
+	if (options_take(OPTIONS_AGENT, &ag.opt, sizeof ag.opt, &e) < 0) {
+		(void)fprintf(stderr, "atoll-agent: %s (it is started by atolld)\n", e.text);
 		return 2;
 	}
+	log_set_level(ag.opt.log_level);
 	if (agent_open(&ag, &e) < 0) {
 		log_error("could not start", "err=%s", e.text);
 		return 1;

@@ -3,6 +3,7 @@
 #include "base/cage.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -49,6 +50,16 @@ static int load(scmp_filter_ctx ctx, int r, struct err *e)
 	if (ctx)
 		seccomp_release(ctx);
 	return r < 0 ? err_set(e, -r, "install the system call filter: %s", strerror(-r)) : 0;
+}
+
+void cage_resolver_init(struct cage_resolver *r)
+{
+	r->paths[0] = r->paths[1] = (struct landlock_path) { "/etc", LANDLOCK_READ_FILES };
+	if (!realpath("/etc/resolv.conf", r->real))
+		return;
+	*strrchr(r->real, '/') = '\0';
+	if (r->real[0])
+		r->paths[1].path = r->real;
 }
 
 int cage_refuse_rings(struct err *e)

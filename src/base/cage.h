@@ -4,6 +4,7 @@
  * daemons need libseccomp. */
 #pragma once
 
+#include <limits.h>
 #include <seccomp.h>
 #include <stddef.h>
 
@@ -20,6 +21,14 @@ struct cage {
 	size_t n_paths;
 	unsigned landlock_flags;
 };
+
+/* The paths of a daemon that resolves names. resolv.conf is replaced when it changes, so directories are allowed: /etc,
+ * and the one that a link there points to. */
+struct cage_resolver {
+	struct landlock_path paths[2];
+	char real[PATH_MAX]; /* what one of them points to, so it is not to be copied */
+};
+void cage_resolver_init(struct cage_resolver *r);
 
 /* Makes io_uring_setup() fail with ENOSYS. To be called before the event loop is created: libuv 1.45 and later
  * sets up an io_uring for epoll_ctl() and aborts if the cage refuses it later; without one it uses plain system

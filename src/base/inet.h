@@ -13,6 +13,13 @@ struct inet_range {
 	uint8_t len; /* prefix length */
 };
 
+#define INET_RANGES_MAX 64
+
+struct inet_ranges {
+	uint32_t n;
+	struct inet_range v[INET_RANGES_MAX];
+};
+
 /* "1.2.3.4" or "1.2.3.0/24"; host bits are cleared. -EINVAL. */
 int inet_parse(struct str text, struct inet_range *ret);
 bool inet_is_v6(struct str text); /* an IPv6 address or range */

@@ -40,6 +40,11 @@ void log_set_level(enum log_level at_least)
 	cfg.at_least = at_least;
 }
 
+enum log_level log_get_level(void)
+{
+	return cfg.at_least;
+}
+
 int log_level_parse(const char *name, enum log_level *ret)
 {
 	for (size_t i = 0; i < sizeof level_name / sizeof *level_name; i++) {

@@ -11,6 +11,7 @@ enum log_level { LOG_LVL_DEBUG, LOG_LVL_INFO, LOG_LVL_WARN, LOG_LVL_ERROR };
 
 void log_setup(const char *program, enum log_level at_least);
 void log_set_level(enum log_level at_least);
+enum log_level log_get_level(void);
 
 /* Calls fn for each line as well: for a program whose stderr is not read. fn must not log. */
 void log_listen(void (*fn)(void *user, const char *event, const char *kv), void *user);

@@ -23,6 +23,19 @@ void rand_bytes(void *p, size_t n)
 	}
 }
 
+/* A forked copy would give out the same ids: for programs that do not fork. */
+uint64_t rand_id(void)
+{
+	static uint64_t stock[32]; /* getrandom() never returns less for up to 256 bytes */
+	static size_t left;
+
+	if (left == 0) {
+		rand_bytes(stock, sizeof stock);
+		left = sizeof stock / sizeof *stock;
+	}
+	return stock[--left];
+}
+
 void rand_hex(char *z, size_t n_digits)
 {
 	rand_bytes(z, n_digits);

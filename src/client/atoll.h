@@ -57,13 +57,12 @@ typedef void atoll_log_line(void *user, const char *line);
  * default:
  *
  *	api_key		E2B_API_KEY; else access_token, E2B_ACCESS_TOKEN; else the key of a server on this machine,
- *			from its state
- *			directory; else, for an api_url on the loopback address, none
+ *			from its state directory; else, for an api_url on the loopback address, none
  *	api_url		E2B_API_URL, else https://api.DOMAIN; without a key that was given the server's on this machine
  *	domain		E2B_DOMAIN, else "e2b.app"
  *	sandbox_url	E2B_SANDBOX_URL (if api_url is not given here); else api_url, if that and no domain is known
- *			(header fields
- *			select the sandbox); else https://PORT-ID.DOMAIN, or https://sandbox.DOMAIN for E2B's own
+ *			(header fields select the sandbox); else https://PORT-ID.DOMAIN, or https://sandbox.DOMAIN for
+ *			E2B's own
  *	template_id	E2B_TEMPLATE_ID, else ATOLL_TEMPLATE_DEFAULT
  *	state_dir	"/var/lib/atoll"
  *	ca_file		SSL_CERT_FILE, else the CAs of the system; PEM

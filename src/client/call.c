@@ -186,7 +186,7 @@ void client_setup_handle(struct atoll *a, CURL *h, const char *url)
 	curl_easy_setopt(h, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	curl_easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https");
 	if (a->mock)
-		mock_setup_handle(a->mock, h);
+		a->mock_ops->setup_handle(a->mock, h);
 	if (a->ca_file)
 		curl_easy_setopt(h, CURLOPT_CAINFO, a->ca_file);
 	if (a->open) {

@@ -16,6 +16,7 @@
 #define HANDLES_MAX 16 /* maximum number of idle handles */
 
 struct mock;
+struct mock_ops;
 
 struct atoll {
 	char *api_url;
@@ -28,6 +29,7 @@ struct atoll {
 	void *log_user;
 	int log_fd;        /* file of $ATOLL_LOG, or -1 */
 	struct mock *mock; /* NULL: a real server */
+	const struct mock_ops *mock_ops;
 	/* Protects idle and n_idle. Each call takes a handle, so several threads can call at once. */
 	pthread_mutex_t lock;
 	CURL *idle[HANDLES_MAX]; /* for blocking calls; each keeps its connection */

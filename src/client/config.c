@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "client/client.h"
 #include "client/mock/mock.h"
+#include "client/mock_load.h"
 
 #define STATE_DIR "/var/lib/atoll"
 #define HOSTED_DOMAIN "e2b.app"
@@ -179,7 +180,9 @@ static int use_mock(struct atoll *a, const struct atoll_config *cfg, struct foun
 {
 	if (!cfg->mock)
 		(void)fprintf(stderr, "libatoll: ATOLL_MOCK is set: no server is used, and nothing is executed\n");
-	a->mock = mock_new();
+	if (mock_load(&a->mock_ops, e) < 0)
+		return -e->no;
+	a->mock = a->mock_ops->new();
 	*f = (struct found) { .api_url = MOCK_URL, .sandbox_url = MOCK_URL, .api_key = "mock" };
 	return a->mock ? 0 : client_no_memory(e);
 }
@@ -228,7 +231,8 @@ void atoll_free(struct atoll *a)
 		return;
 	for (size_t i = 0; i < a->n_idle; i++)
 		curl_easy_cleanup(a->idle[i]);
-	mock_free(a->mock);
+	if (a->mock)
+		a->mock_ops->free(a->mock);
 	atoll_breaker_free(a->breaker);
 	(void)pthread_mutex_destroy(&a->lock);
 	forget(a->api_key);

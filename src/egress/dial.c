@@ -25,13 +25,11 @@ struct dial {
 	void *user;
 };
 
-static struct inet_range allowed[DIAL_RANGES_MAX];
-static size_t n_allowed;
+static struct inet_ranges allowed;
 
-void dial_allow(const struct inet_range *r, size_t n)
+void dial_allow(const struct inet_ranges *r)
 {
-	n_allowed = n < DIAL_RANGES_MAX ? n : DIAL_RANGES_MAX;
-	memcpy(allowed, r, n_allowed * sizeof *r);
+	allowed = *r;
 }
 
 static bool is_own(uint32_t ip)
@@ -45,8 +43,8 @@ bool dial_may(uint32_t ip)
 {
 	bool open = !inet_is_private(ip);
 
-	for (size_t i = 0; !open && i < n_allowed; i++)
-		open = inet_in(allowed[i], ip);
+	for (size_t i = 0; !open && i < allowed.n; i++)
+		open = inet_in(allowed.v[i], ip);
 	return open && !is_own(ip);
 }
 

@@ -17,10 +17,9 @@ struct loop;
 
 #define DIAL_ADDRS_MAX 8
 #define DIAL_TRY_MS 5000
-#define DIAL_RANGES_MAX 64
 
 /* Private ranges that may be reached; set once, at the start. */
-void dial_allow(const struct inet_range *r, size_t n);
+void dial_allow(const struct inet_ranges *r);
 bool dial_may(uint32_t ip);
 
 /* Passes a connected, non-blocking socket, owned by the receiver, or -errno. Called once unless cancelled, never

@@ -24,7 +24,7 @@
 #include "loop/stream.h"
 
 #define SNIFF_MS 10000 /* limit for the first bytes, if the decision depends on them */
-#define QUIET_MS 400   /* ... if it does not: a server that speaks first is not held up longer */
+#define QUIET_MS 400   /* ... if the address is sufficient: a server that speaks first is not held up longer */
 #define HANDSHAKE_MS 10000
 #define FIRST_MAX (HTTP_HEAD_MAX + SNI_IN_MAX)
 
@@ -335,14 +335,15 @@ static bool is_tls(const struct buf *b)
 	return b->n > 0 && b->p[0] == 0x16;
 }
 
-/* A request line starts with a word in capital letters. */
+/* A request line starts with a word in capital letters. The one with a hyphen is M-SEARCH: a client that begins with
+ * "SSH-2.0" does not go on before it has the server's answer. */
 static bool is_http(const struct buf *b)
 {
 	for (size_t i = 0; i < b->n && i < 16; i++) {
 		if (b->p[i] == ' ' && i > 0)
 			return true;
 		if (b->p[i] < 'A' || b->p[i] > 'Z')
-			return b->p[i] == '-' && i > 0;
+			return b->p[i] == '-' && i == 1 && b->p[0] == 'M';
 	}
 	return b->n < 16;
 }
@@ -406,21 +407,29 @@ static void on_timer(void *user)
 {
 	struct flow *f = user;
 
-	if (f->state == FLOW_SNIFF)
-		decided(f); /* without a name */
-	else
+	if (f->state != FLOW_SNIFF) {
 		refuse(f, "the handshake takes too long");
+	} else if (policy_port_rewritten(f->client->policy, f->dst_port)) {
+		/* Passed on by its address, it could still send a request that a rule has to change. */
+		egress_client_refused(f->client, "", f->dst_ip, f->dst_port, "names no host in time");
+		refuse(f, "names no host in time");
+	} else {
+		decided(f); /* without a name */
+	}
 }
 
 /* How long to wait for the first bytes: not at all if no name can matter, only briefly if the address is
- * sufficient. */
+ * sufficient. On a port with header rules it never is: a busy program may take a second from its connection to its
+ * first byte, and its request would go out without the header. */
 static uint64_t patience_ms(const struct flow *f)
 {
 	const struct policy *p = f->client->policy;
 
 	if (!policy_port_named(p, f->dst_port))
 		return 0;
-	return policy_net_verdict(p, f->dst_ip, f->dst_port) < 0 ? SNIFF_MS : QUIET_MS;
+	if (policy_port_rewritten(p, f->dst_port) || policy_net_verdict(p, f->dst_ip, f->dst_port) < 0)
+		return SNIFF_MS;
+	return QUIET_MS;
 }
 
 int flow_new(const struct flow_env *env, struct client *c, int fd, uint32_t dst_ip, uint16_t dst_port)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* atoll-egress: the sandboxes' resolver, and their proxy to the outside where the policy allows names. The warden
- * starts it as a user of its own with four fds: 3 is the link to the warden; 4 is UDP port 53, 5 TCP port 53 and 6
- * the proxy's port of the gateway address. */
+ * starts it as a user of its own with five fds: 3 is the link to the warden; 4 has its options (ipc/settings.h); 5 is
+ * UDP port 53, 6 TCP port 53 and 7 the proxy's port of the gateway address. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,6 @@
 
 #include "base/cage.h"
 #include "base/fd.h"
-#include "base/inet.h"
 #include "base/log.h"
 #include "egress/clients.h"
 #include "egress/confine.h"
@@ -23,9 +22,10 @@
 #include "egress/resolve.h"
 #include "egress/serve.h"
 #include "egress/upstream_tls.h"
+#include "ipc/settings.h"
 #include "loop/loop.h"
 
-enum { FD_WARDEN = 3, FD_UDP, FD_TCP, FD_PROXY };
+enum { FD_WARDEN = 3, FD_UDP = OPTIONS_FD + 1, FD_TCP, FD_PROXY };
 
 #define REFRESH_MS 2000
 #define FDS_WANTED 65536
@@ -41,7 +41,7 @@ struct egress {
 	struct control *control;
 	struct resolver *resolver;
 	unsigned max_flows;
-	const char *ca_file;
+	struct egress_options opt;
 };
 
 static void on_refresh(void *user)
@@ -90,9 +90,11 @@ static unsigned flows_for_fds(void)
 
 static int egress_open(struct egress *eg, struct err *e)
 {
-	for (int fd = FD_WARDEN; fd <= FD_PROXY; fd++) {
-		if (fd_cloexec(fd, true) < 0 || fd_nonblock(fd, true) < 0)
-			return err_set(e, EBADF, "fd %d is missing: this program is started by atolld", fd);
+	static const int fds[] = { FD_WARDEN, FD_UDP, FD_TCP, FD_PROXY };
+
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+		if (fd_cloexec(fds[i], true) < 0 || fd_nonblock(fds[i], true) < 0)
+			return err_set(e, EBADF, "fd %d is missing: this program is started by atolld", fds[i]);
 	}
 	eg->max_flows = flows_for_fds();
 	if (!eg->rc.fixed)
@@ -110,59 +112,35 @@ static int egress_open(struct egress *eg, struct err *e)
 		return err_set(e, ENOMEM, "make the event loop");
 	if (!eg->rc.fixed)
 		timer_arm(eg->refresh, REFRESH_MS);
-	if (upstream_tls_open(eg->ca_file, e) < 0)
+	if (upstream_tls_open(eg->opt.egress_ca_file, e) < 0)
 		return -e->no;
 	return egress_confine(e);
 }
 
-/* Comma-separated ranges, as the warden writes them. */
-static bool take_ranges(const char *text)
+static int take_options(struct egress *eg, struct err *e)
 {
-	struct inet_range r[DIAL_RANGES_MAX];
-	struct str rest = str_of(text);
-	size_t n = 0;
+	struct egress_options *opt = &eg->opt;
 
-	while (rest.p) {
-		if (n == DIAL_RANGES_MAX || inet_parse(str_cut(&rest, ','), &r[n]) < 0)
-			return false;
-		n++;
-	}
-	dial_allow(r, n);
-	return true;
+	if (options_take(OPTIONS_EGRESS, opt, sizeof *opt, e) < 0)
+		return -e->no;
+	log_set_level(opt->log_level);
+	dial_allow(&opt->allow_private);
+	serve_names(opt->names_domain, opt->names_ip);
+	if (opt->dns_servers[0] && !resolvconf_fix(&eg->rc, str_of(opt->dns_servers)))
+		return err_set(e, EINVAL, "dns_servers = '%s': wants at most %d addresses", opt->dns_servers,
+		    UPSTREAMS_MAX);
+	return 0;
 }
 
-static bool take_option(struct egress *eg, const char *name, const char *value)
-{
-	enum log_level level;
-
-	if (strcmp(name, "--run") == 0) /* only shown in the process list */
-		return true;
-	if (strcmp(name, "--log-level") == 0 && log_level_parse(value, &level) == 0) {
-		log_set_level(level);
-		return true;
-	}
-	if (strcmp(name, "--ca-file") == 0) {
-		eg->ca_file = value;
-		return true;
-	}
-	if (strcmp(name, "--names") == 0)
-		return serve_names(value);
-	if (strcmp(name, "--dns") == 0)
-		return resolvconf_fix(&eg->rc, str_of(value));
-	return strcmp(name, "--allow-private") == 0 && take_ranges(value);
-}
-
-int main(int argc, char **argv)
+int main(void)
 {
 	static struct egress eg;
 	struct err e = ERR_INIT;
 
 	log_setup("atoll-egress", LOG_LVL_INFO);
-	for (int i = 1; i < argc; i += 2) {
-		if (i + 1 == argc || !take_option(&eg, argv[i], argv[i + 1])) {
-			(void)fprintf(stderr, "atoll-egress: unexpected argument '%s'\n", argv[i]);
-			return 2;
-		}
+	if (take_options(&eg, &e) < 0) {
+		(void)fprintf(stderr, "atoll-egress: %s (it is started by atolld)\n", e.text);
+		return 2;
 	}
 	if (egress_open(&eg, &e) < 0) {
 		log_error("could not start", "err=%s", e.text);

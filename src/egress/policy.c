@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "base/inet.h"
 #include "base/str.h"
 #include "egress/clients.h"
 #include "egress/dns.h"
@@ -15,16 +14,10 @@ static const char *const never_asked[] = { "localhost", "invalid", "onion" };
 static char own_domain[POLICY_NAME_SIZE]; /* "": none */
 static uint32_t own_ip;
 
-bool serve_names(const char *text)
+void serve_names(const char *domain, uint32_t ip)
 {
-	struct str rest = str_of(text), domain = str_cut(&rest, '=');
-	struct inet_range r;
-
-	if (!rest.p || domain.n == 0 || !str_copy(own_domain, sizeof own_domain, domain) || inet_parse(rest, &r) < 0 ||
-	    r.len != 32)
-		return false;
-	own_ip = r.ip;
-	return true;
+	(void)str_copy(own_domain, sizeof own_domain, str_of(domain));
+	own_ip = ip;
 }
 
 uint32_t serve_names_ip(void)

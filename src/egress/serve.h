@@ -24,8 +24,8 @@ struct server_tcp *server_tcp_new(struct loop *l, int fd, struct forwarder *fw, 
 
 #define SERVE_NAMES_TTL_S 60
 
-/* "DOMAIN=ADDRESS": the address that sandboxes get for the domain of this server and for names below it. */
-bool serve_names(const char *text);
+/* Sets the address that sandboxes get for the domain of this server and for names below it. "": none. */
+void serve_names(const char *domain, uint32_t ip);
 
 #define SERVE_FORWARD (-1)
 #define SERVE_NAMES (-2) /* answered with the address of serve_names() */

@@ -23,7 +23,7 @@ int upstream_tls_open(const char *ca_file, struct err *e)
 	    !SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) ||
 	    SSL_CTX_set_alpn_protos(ctx, alpn, sizeof alpn - 1) != 0)
 		return err_set(e, EIO, "set TLS up");
-	if (ca_file && SSL_CTX_load_verify_locations(ctx, ca_file, NULL) != 1)
+	if (ca_file[0] && SSL_CTX_load_verify_locations(ctx, ca_file, NULL) != 1)
 		return err_set(e, EINVAL, "read the authorities in '%s'", ca_file);
 	SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
 	(void)SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);

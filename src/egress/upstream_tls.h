@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 
-/* Called once, before the process is confined. ca_file: additional authorities; NULL: none. */
+/* Called once, before the process is confined. ca_file: additional authorities; "": none. */
 int upstream_tls_open(const char *ca_file, struct err *e);
 SSL *upstream_tls_connect(const char *host); /* NULL: out of memory */
 

@@ -5,7 +5,7 @@
  * namespace. Each stage needs what a later one takes away, hence the order:
  *
  *	identity	closes inherited fds; becomes root of the sandbox once the id map is written
- *	network		lo and eth0, once the builder has made eth0
+ *	network		lo and eth0, once the builder has made eth0; a prepared network has both
  *	root		the builder's mounts, then fresh proc, sys, pts, shm, mqueue; leaves the old root
  *	files		the few files that differ per sandbox; sysctls; read-only and hidden parts of /proc and /sys
  *	volumes		mounts its volumes
@@ -119,19 +119,11 @@ static int put_at(int mount_fd, int root, const char *path, struct err *e)
 	return mount_put(mount_fd, at, "", e) < 0 ? err_wrap(e, "%s", path) : 0;
 }
 
-/* The size is half the memory limit: files in it count as memory, and filling the whole limit would get pid 1
- * killed. */
 static int mount_shm(int root, uint64_t mem_bytes, struct err *e)
 {
-	char size[24];
-	struct mount_opt opts[] = { { "source", "shm" }, { "mode", "1777" }, { "size", size },
-		{ "nr_inodes", "65536" } };
 	autoclose int m = -1;
 
-	(void)snprintf(size, sizeof size, "%llu", (unsigned long long)mem_bytes / 2);
-	if (mount_new("tmpfs", opts, ARRAY_LEN(opts), QUIET, &m, e) < 0)
-		return -e->no;
-	return put_at(m, root, "dev/shm", e);
+	return dev_make_shm(mem_bytes, 0, &m, e) < 0 ? -e->no : put_at(m, root, "dev/shm", e);
 }
 
 /* Called while the old root with a fully visible proc is still mounted: otherwise the kernel refuses a new proc. */
@@ -331,7 +323,7 @@ static int run(struct child_spec *sp, struct err *e)
 
 	if (identity(sp, e) < 0)
 		return err_wrap(e, "identity");
-	if (link_inside(&sp->slot, e) < 0)
+	if (!sp->has_pair && link_inside(&sp->slot, e) < 0)
 		return err_wrap(e, "network");
 	if (step_recv(SOCK_FD, STEP_MOUNTS, fds, sp->has_view ? FD_COUNT : FD_VIEW, -1, e) < 0)
 		return -e->no;
@@ -339,8 +331,8 @@ static int run(struct child_spec *sp, struct err *e)
 		return err_wrap(e, "root");
 	for (int i = 0; i < FD_COUNT; i++)
 		fd_close(fds[i]);
-	if (files(&sp->slot, sp->no_internet, e) < 0 || link_sysctls(0, SLOT_UIDS, e) < 0 || cover_up(e) < 0 ||
-	    (sp->has_view && cover_view(e) < 0))
+	if (files(&sp->slot, sp->no_internet, e) < 0 || (!sp->has_pair && link_sysctls(0, SLOT_UIDS, e) < 0) ||
+	    cover_up(e) < 0 || (sp->has_view && cover_view(e) < 0))
 		return err_wrap(e, "files");
 	if (volumes(sp, e) < 0)
 		return err_wrap(e, "volumes");

@@ -20,6 +20,7 @@ struct child_spec {
 	bool own_core; /* core scheduling */
 	const struct engine_volume *volumes;
 	uint32_t n_volumes;
+	bool has_pair; /* its network was prepared */
 	bool has_seed; /* init gets a socket to its seed (the copy of a zygote) */
 	bool has_view; /* a mount with the sandbox's view of the machine comes with the others */
 };

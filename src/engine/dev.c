@@ -110,6 +110,25 @@ int dev_make(uid_t root, int *ret_mount_fd, struct err *e)
 	return 0;
 }
 
+/* The size is half the memory limit: files in it count as memory, and filling the whole limit would get pid 1
+ * killed. */
+int dev_make_shm(uint64_t mem_bytes, uid_t root, int *ret_mount_fd, struct err *e)
+{
+	char size[24];
+	struct mount_opt opts[] = { { "source", "shm" }, { "mode", "1777" }, { "size", size },
+		{ "nr_inodes", "65536" } };
+	autoclose int fd = -1;
+
+	(void)snprintf(size, sizeof size, "%llu", (unsigned long long)mem_bytes / 2);
+	if (mount_new("tmpfs", opts, ARRAY_LEN(opts), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, &fd,
+		e) < 0)
+		return err_wrap(e, "make /dev/shm");
+	if (fchownat(fd, "", root, root, AT_EMPTY_PATH) < 0)
+		return err_sys(e, "make /dev/shm");
+	*ret_mount_fd = take_fd(&fd);
+	return 0;
+}
+
 int dev_shut(int mount_fd, struct err *e)
 {
 	return fchmodat(mount_fd, ".atoll", 0700, 0) < 0 ? err_sys(e, "close '.atoll'") : 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -15,6 +16,9 @@
 /* Creates a small tmpfs with the usual nodes and links and with empty mount points for pts, shm, mqueue and
  * .atoll/init. Its files belong to the host uid root, which is the sandbox's root. */
 int dev_make(uid_t root, int *ret_mount_fd, struct err *e);
+
+/* Creates an empty tmpfs for /dev/shm. root: the sandbox's root, as the caller sees it. */
+int dev_make_shm(uint64_t mem_bytes, uid_t root, int *ret_mount_fd, struct err *e);
 
 /* Closes .atoll to every process inside, once pid 1 runs. All sandboxes share one file for that program: a process
  * that could open it could lock it for the other sandboxes, and learn from a watch when they start. (The file

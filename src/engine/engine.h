@@ -57,6 +57,15 @@ struct engine_spec { /* what to start; checked by the warden */
 							   * another */
 };
 
+/* A user namespace and a network namespace in it, made before the sandbox for one slot of one template: link,
+ * addresses, routes and sysctls are set. They exist as long as these fds are open. A pair serves one start at most,
+ * whether that succeeds or not. */
+struct engine_pair {
+	int user, net;
+};
+
+#define ENGINE_PAIR_NONE ((struct engine_pair) { -1, -1 })
+
 #define ENGINE_NETS_MAX 256
 #define ENGINE_PORTS_MAX 64
 
@@ -154,6 +163,7 @@ struct engine;
 
 #define ENGINE_COLD 1
 #define ENGINE_NEVER 1
+#define ENGINE_OOM_PRIORITY 1
 #define ENGINE_VOLUME_PLACES 40
 
 struct engine_ops {
@@ -172,9 +182,23 @@ struct engine_ops {
 
 	/* Called in a child: makes the sandbox. On failure, everything made so far is removed. On success, *ret
 	 * and *ret_pidfd are set and init is listening. Returns 0, or ENGINE_COLD if the sandbox started without
-	 * what warm() prepares. */
-	int (*start)(struct engine *en, const struct engine_spec *spec, struct engine_record *ret, int *ret_pidfd,
-	    struct err *e);
+	 * what warm() prepares. pair: prepared for its slot and template; without one, or if it does not fit, start()
+	 * makes the namespaces itself. */
+	int (*start)(struct engine *en, const struct engine_spec *spec, const struct engine_pair *pair,
+	    struct engine_record *ret, int *ret_pidfd, struct err *e);
+
+	/* A helper process makes pairs, one at a time. All three return at once, and all may be NULL.
+	 *
+	 * prepare(): asks for a pair, for a slot that nothing else uses until the result is there; starts the helper
+	 * if there is none. *ret_fd becomes readable with the result, and stays the engine's. prepared(): takes the
+	 * result. -EAGAIN: there is none yet. unprepare(): kills a helper that takes too long; prepared() then fails
+	 * with -EPIPE when it has exited.
+	 *
+	 * -EPIPE of either: the helper has exited, and the next prepare() or tick() closes *ret_fd, which must not be
+	 * watched any longer. Another error: the pair could not be made, and nothing of it is left. */
+	int (*prepare)(struct engine *en, const char *template_key, uint32_t slot, int *ret_fd, struct err *e);
+	int (*prepared)(struct engine *en, struct engine_pair *ret, struct err *e);
+	void (*unprepare)(struct engine *en);
 
 	/* Opens a pidfd of the record's process if it still exists. -ESRCH: it is gone (call reap()). */
 	int (*adopt)(struct engine *en, const struct engine_record *r, int *ret_pidfd, struct err *e);
@@ -198,8 +222,10 @@ struct engine_ops {
 	 * old limits stay in force. */
 	int (*limit)(struct engine *en, const struct engine_record *r, const struct engine_limits *to, struct err *e);
 
-	/* Opens an fd that becomes readable when the kernel has killed a process of the sandbox because of its
-	 * memory limit, or is about to; usage() returns the count. */
+	/* Opens an fd that reports when the kernel has killed a process of the sandbox because of its memory limit,
+	 * or is about to; usage() returns the count. Returns 0 if the fd becomes readable then, or
+	 * ENGINE_OOM_PRIORITY if it reports EPOLLPRI until it is read from offset 0; reading fails once the
+	 * sandbox is gone. Closing the fd never waits. */
 	int (*oom_watch)(struct engine *en, const struct engine_record *r, int *ret_fd, struct err *e);
 
 	/* on: removes the sandbox's CPU quota; off: sets it again. Quick. Returns -errno. */

@@ -290,7 +290,7 @@ static int open_spaces(int pidfd, struct holder *ret)
 	return -ESRCH;
 }
 
-static int find(const struct holder_config *cfg, const char *key, struct holder *ret)
+int holder_find(const struct holder_config *cfg, const char *key, struct holder *ret)
 {
 	int pidfd, r = proc_record_open(cfg->dir_fd, key, cfg->boot_id, &pidfd);
 
@@ -311,12 +311,12 @@ int holder_get(const struct holder_config *cfg, const char *key, struct holder *
 	autoclose int lock = -1, pidfd = -1;
 	char name[NAME_MAX + 1];
 
-	if (find(cfg, key, ret) == 0)
+	if (holder_find(cfg, key, ret) == 0)
 		return 0;
 	lock = openat(cfg->dir_fd, ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (lock < 0 || flock(lock, LOCK_EX) < 0)
 		return err_sys(e, "lock the holders");
-	if (find(cfg, key, ret) == 0) /* another builder was faster */
+	if (holder_find(cfg, key, ret) == 0) /* another builder was faster */
 		return 0;
 	pending_name(key, name);
 	/* its maker was killed meanwhile */

@@ -33,6 +33,7 @@ struct holder {
 
 /* Returns the holder of the template, and makes one if there is none. May be called in several processes at once. */
 int holder_get(const struct holder_config *cfg, const char *key, struct holder *ret, struct err *e);
+int holder_find(const struct holder_config *cfg, const char *key, struct holder *ret); /* never makes one; -errno */
 void holder_close(struct holder *h);
 void holder_end_strays(const struct holder_config *cfg); /* with no sandbox alive: kills all holders if no record
 							  * of one exists */

@@ -31,6 +31,7 @@
 #include "engine/net/nft.h"
 #include "engine/net/policy.h"
 #include "engine/net/refused.h"
+#include "engine/pair.h"
 #include "engine/powers.h"
 #include "engine/probe.h"
 #include "engine/slot.h"
@@ -312,6 +313,7 @@ static int ns_open(const struct engine_config *cfg, const struct engine_record *
 		.tools_fd = -1,
 		.criu_run_fd = -1,
 		.guard = HELPER_NONE,
+		.pairs = HELPER_NONE,
 		.view = VIEW_NONE,
 		.ckpt = { .sock = -1, .pid = -1 },
 	};
@@ -436,7 +438,9 @@ static int ns_network(struct engine *en, const struct engine_record *r, bool no_
 
 static int ns_oom_watch(struct engine *en, const struct engine_record *r, int *ret_fd, struct err *e)
 {
-	return cgroup_oom_watch(en->cgroups, r->spec.id, ret_fd, e) < 0 ? err_wrap(e, "sandbox '%s'", r->spec.id) : 0;
+	int how = cgroup_oom_watch(en->cgroups, r->spec.id, ret_fd, e);
+
+	return how < 0 ? err_wrap(e, "sandbox '%s'", r->spec.id) : how == CGROUP_OOM_PRIORITY ? ENGINE_OOM_PRIORITY : 0;
 }
 
 static int ns_kill(struct engine *en, const struct engine_record *r, int pidfd, struct err *e)
@@ -556,6 +560,8 @@ static void ns_tick(struct engine *en)
 	guard_tick(en->cgroups, &en->guard);
 	view_tick(&en->view);
 	ckpt_tick(&en->ckpt);
+	if (en->pairs_over)
+		pair_stop(en);
 }
 
 static void ns_close(struct engine *en, bool all)
@@ -573,6 +579,7 @@ static void ns_close(struct engine *en, bool all)
 	}
 	view_close(&en->view, all);
 	helper_stop(&en->guard);
+	pair_stop(en);
 	ckpt_stop(&en->ckpt);
 	storage_close(en->storage, true);
 	cgroup_tree_close(en->cgroups, all);
@@ -621,6 +628,9 @@ const struct engine_ops engine_ns = {
 	.open = ns_open,
 	.mend = ns_mend,
 	.start = ns_start,
+	.prepare = pair_prepare,
+	.prepared = pair_prepared,
+	.unprepare = pair_kill,
 	.adopt = ns_adopt,
 	.connect = ns_connect,
 	.dial = ns_dial,

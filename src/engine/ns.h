@@ -51,7 +51,8 @@ struct engine {
 	uint64_t all_bytes, all_bytes_ms; /* memory of all sandboxes, and when it was read */
 	struct storage *storage;
 	struct view view;
-	struct helper guard;
+	struct helper guard, pairs;
+	bool pairs_over; /* that helper has exited, and is yet to be reaped */
 	struct ckpt ckpt;
 	struct seccomp_filter filter;
 	struct holder_config holder;
@@ -59,8 +60,8 @@ struct engine {
 	struct start_times *times; /* where the builder writes its times; NULL: nowhere */
 };
 
-int ns_start(struct engine *en, const struct engine_spec *spec, struct engine_record *ret, int *ret_pidfd,
-    struct err *e);
+int ns_start(struct engine *en, const struct engine_spec *spec, const struct engine_pair *pair,
+    struct engine_record *ret, int *ret_pidfd, struct err *e);
 struct cgroup_limits ns_cgroup_limits(const struct engine *en, uint32_t slot, const struct engine_limits *l,
     uint64_t extra_bytes);
 

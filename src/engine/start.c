@@ -9,6 +9,8 @@
  *		exit of no other process kills the sandbox
  *	C	pid 1 of the sandbox's namespaces (child.c): sets itself up with what B0 sends, and becomes init
  *
+ * With a prepared pair (pair.c), B1 joins that and clones the other namespaces of C; map, link and network are there.
+ *
  * B0 makes what does not need C's namespaces (disk, /dev) while B1 works, and the root while C sets up its
  * network. On v1 the move into the cgroups takes longest and runs in parallel; C waits for it before it executes
  * any code that is not ours. */
@@ -37,15 +39,16 @@
 #include "engine/disk/volume.h"
 #include "engine/limits.h"
 #include "engine/mounts.h"
-#include "engine/net/ct.h"
 #include "engine/net/link.h"
 #include "engine/net/nft.h"
 #include "engine/ns.h"
+#include "engine/pair.h"
 #include "engine/slot.h"
 #include "engine/step.h"
 #include "engine/userns.h"
 
-#define CHILD_FLAGS (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
+#define CHILD_FLAGS (CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS)
+#define PAIR_FLAGS (CLONE_NEWUSER | CLONE_NEWNET)
 #define STEP_TIMEOUT_MS 5000
 #define UNDO_TRIES 500
 #define COPY_TIMEOUT_MS 10000
@@ -70,7 +73,8 @@ struct start {
 	struct slot slot;
 	struct cgroup_seat seat;
 	struct holder holder;
-	int proc; /* the host's /proc, for B1, which has another root */
+	struct engine_pair pair; /* of the caller; or ENGINE_PAIR_NONE */
+	int proc;                /* the host's /proc, for B1, which has another root */
 	int to_b1[2], to_c[2], ready[2];
 	int zygote; /* -1: no zygote */
 	pid_t b1;
@@ -98,6 +102,11 @@ static void stage_done(struct start *st, enum start_stage s)
 	st->t0_us = now;
 }
 
+static bool has_pair(const struct start *st)
+{
+	return st->pair.user >= 0;
+}
+
 static bool has_view(const struct engine *en)
 {
 	return !en->cfg.no_view && en->view.dir >= 0;
@@ -107,7 +116,7 @@ static bool has_view(const struct engine *en)
  * helpers of a killed warden would not notice its exit, and B1 would not notice B0's. */
 static void b1_let_go(const struct start *st)
 {
-	int keep[9 + CGROUP_PROCS_MAX] = {
+	int keep[11 + CGROUP_PROCS_MAX] = {
 		st->holder.user,
 		st->holder.mnt,
 		st->proc,
@@ -117,8 +126,10 @@ static void b1_let_go(const struct start *st)
 		st->ready[1],
 		st->zygote,
 		st->seat.into_fd,
+		st->pair.user,
+		st->pair.net,
 	};
-	size_t n = 9;
+	size_t n = 11;
 
 	for (size_t i = 0; i < st->seat.n_procs; i++)
 		keep[n++] = st->seat.procs[i];
@@ -173,7 +184,7 @@ static int b1_seed(struct start *st, pid_t pid, int pidfd, struct err *e)
 {
 	int seed[2];
 
-	if (setns(pidfd, CLONE_NEWNET) < 0)
+	if (!has_pair(st) && setns(pidfd, CLONE_NEWNET) < 0)
 		return err_sys(e, "join its network");
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, seed) < 0)
 		return err_sys(e, "make a socket for the copy of the zygote");
@@ -194,7 +205,9 @@ static int b1_run(struct start *st, struct err *e)
 		return err_sys(e, "join the template's namespaces");
 	if (caps_keep_across_uids(e) < 0 || caps_become(st->slot.owner, st->slot.owner, e) < 0 || limits_user(e) < 0)
 		return -e->no;
-	pid_t pid = userns_fork(CHILD_FLAGS, -1, &pidfd);
+	if (has_pair(st) && (setns(st->pair.user, CLONE_NEWUSER) < 0 || setns(st->pair.net, CLONE_NEWNET) < 0))
+		return err_sys(e, "join the prepared namespaces");
+	pid_t pid = userns_fork(CHILD_FLAGS | (has_pair(st) ? 0 : PAIR_FLAGS), -1, &pidfd);
 
 	if (pid < 0)
 		return err_set(e, -pid, "make namespaces: %s", strerror(-pid));
@@ -207,6 +220,7 @@ static int b1_run(struct start *st, struct err *e)
 			.no_internet = st->spec->no_internet,
 			.sock = st->to_c[1],
 			.ready_fd = st->ready[1],
+			.has_pair = has_pair(st),
 			.has_seed = st->zygote >= 0,
 			.has_view = has_view(st->en),
 			.own_core = st->en->cfg.core_scheduling,
@@ -215,7 +229,7 @@ static int b1_run(struct start *st, struct err *e)
 		};
 		child_run(&c);
 	}
-	if (userns_map_at(st->proc, pid, st->slot.first, SLOT_UIDS, e) < 0) {
+	if (!has_pair(st) && userns_map_at(st->proc, pid, st->slot.first, SLOT_UIDS, e) < 0) {
 		(void)proc_kill(pidfd);
 		return -e->no;
 	}
@@ -306,7 +320,7 @@ static int start_link(struct start *st, int netns_fd, struct err *e)
 		return -e->no;
 	if (ns_cap_egress(st->en, st->spec, &st->spec->limits, false, e) < 0)
 		return -e->no;
-	if (ct_forget(st->slot.ip, e) < 0 || link_make(&st->slot, netns_fd, st->en->mtu, e) < 0)
+	if (!has_pair(st) && link_make(&st->slot, netns_fd, st->en->mtu, e) < 0)
 		return -e->no;
 	return step_send(st->to_c[0], STEP_LINKED, NULL, 0, e);
 }
@@ -430,6 +444,10 @@ static int start_begin(struct start *st, struct err *e)
 	stage_done(st, STAGE_CGROUP);
 	if (holder_get(&st->en->holder, st->spec->template_key, &st->holder, e) < 0)
 		return -e->no;
+	if (has_pair(st) && !pair_fits(&st->pair, &st->slot, st->holder.user)) {
+		log_info("a prepared network does not fit, making another", "id=%s slot=%u", st->spec->id, st->slot.k);
+		st->pair = ENGINE_PAIR_NONE;
+	}
 	stage_done(st, STAGE_HOLDER);
 	if (start_fork(st, e) < 0)
 		return -e->no;
@@ -523,12 +541,13 @@ static void start_undo(struct start *st)
 		(void)nanosleep(&(struct timespec) { .tv_nsec = 2000000 }, NULL);
 }
 
-int ns_start(struct engine *en, const struct engine_spec *spec, struct engine_record *ret, int *ret_pidfd,
-    struct err *e)
+int ns_start(struct engine *en, const struct engine_spec *spec, const struct engine_pair *pair,
+    struct engine_record *ret, int *ret_pidfd, struct err *e)
 {
 	struct start st = {
 		.en = en,
 		.spec = spec,
+		.pair = *pair,
 		.holder = HOLDER_NONE,
 		.proc = -1,
 		.to_b1 = { -1, -1 },

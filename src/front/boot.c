@@ -16,6 +16,7 @@
 #include "front/link/certs.h"
 #include "front/link/dial_tls.h"
 #include "front/link/saved.h"
+#include "front/link/start_queue.h"
 #include "front/link/warden_link.h"
 #include "front/proxy/debug.h"
 #include "front/record/audit.h"
@@ -24,13 +25,19 @@
 #include "front/record/history.h"
 #include "front/record/logbook.h"
 #include "front/record/notebook.h"
+#include "front/sandbox/life.h"
 #include "front/sandbox/row.h"
 #include "front/sandbox/rules.h"
 #include "front/sandbox/sandbox.h"
+#include "front/sandbox/snapshots.h"
 #include "front/sandbox/table.h"
+#include "front/sandbox/upkeep.h"
+#include "front/sandbox/volumes.h"
 #include "front/sandbox/warm_pool.h"
+#include "front/template/build.h"
 #include "front/template/image_gc.h"
 #include "front/util/mem.h"
+#include "front/util/memory.h"
 #include "http/h2.h"
 #include "http/server.h"
 #include "ipc/check.h"
@@ -120,7 +127,7 @@ static void note_lost(struct boot *b, const struct sandbox_row *row)
 	(void)str_copy(l->team, sizeof l->team, str_of(row->team));
 	l->started = row->state != ROW_STARTING;
 	if (l->started)
-		event_note_lost(b->f, row, restarted);
+		event_note_lost(&b->f->record, row, restarted);
 	l->why = !l->started           ? "start failed"
 	    : restarted                ? "the host was restarted"
 	    : row->state == ROW_PAUSED ? "nothing was left of it"
@@ -180,7 +187,7 @@ static int on_row(void *user, const struct sandbox_row *given)
 	bool live = i < b->n, frozen = live ? b->have[i].frozen : row.state == ROW_PAUSED;
 
 	look_kept(b, &row, frozen);
-	if ((!live && !row.kept) || row.state == ROW_STARTING || !sandbox_restore(b->f, &row, live, frozen)) {
+	if ((!live && !row.kept) || row.state == ROW_STARTING || !sandbox_restore(&b->f->sandbox, &row, live, frozen)) {
 		note_lost(b, given); /* later: the rows are still being read */
 		return 0;
 	}
@@ -204,6 +211,11 @@ static bool is_saved(void *user, const char *name, bool *ret_memory)
 	return false;
 }
 
+static bool has_sandbox(void *user, const char *id)
+{
+	return sandbox_table_find(user, str_of(id)) != NULL;
+}
+
 static int reconcile(struct boot *b, struct err *e)
 {
 	struct front *f = b->f;
@@ -215,13 +227,13 @@ static int reconcile(struct boot *b, struct err *e)
 		return -e->no;
 	for (size_t i = 0; i < b->n_lost; i++) {
 		log_info("sandbox exited while the front was down", "id=%s why='%s'", b->lost[i].id, b->lost[i].why);
-		audit_lost(f, b->lost[i].id, b->lost[i].team, b->lost[i].why);
+		audit_lost(&f->record, b->lost[i].id, b->lost[i].team, b->lost[i].why);
 		if (b->lost[i].started) /* else no client knows its id */
 			log_lost(f, &b->lost[i]);
-		row_end_id(f, b->lost[i].id, b->lost[i].why);
+		row_end_id(&f->sandbox, b->lost[i].id, b->lost[i].why);
 	}
 	if (strcmp(b->host, b->host_was) != 0)
-		rows_are_of(f, b->host); /* all ends of an earlier boot are recorded by now */
+		rows_are_of(&f->sandbox, b->host); /* all ends of an earlier boot are recorded by now */
 	for (size_t i = 0; i < b->n; i++) {
 		if (b->known[i])
 			continue;
@@ -229,7 +241,8 @@ static int reconcile(struct boot *b, struct err *e)
 		log_info("killing a sandbox that no team owns", "id=%s", b->have[i].id);
 		(void)warden_ask_id(f->link.warden, OP_KILL, b->have[i].id, "", ignore_reply, NULL);
 	}
-	if (volumes_load(f, e) < 0 || snapshots_load(f, is_saved, b, e) < 0 || builds_load(f, is_saved, b, e) < 0)
+	if (volumes_load(&f->sandbox, e) < 0 || snapshots_load(&f->sandbox, is_saved, b, e) < 0 ||
+	    builds_load(&f->build, is_saved, b, e) < 0)
 		return -e->no;
 	for (size_t i = 0; i < b->n_kept; i++) {
 		if (b->owned[i])
@@ -237,10 +250,11 @@ static int reconcile(struct boot *b, struct err *e)
 		log_info("removing a saved state that no row refers to", "name=%s", b->kept[i].name);
 		saved_delete(&f->link, b->kept[i].name);
 	}
-	image_gc_begin(f);
+	image_gc_begin(&f->build);
 	logbook_end_lost(f->record.logbook);
-	notebook_end_lost(f);
-	history_prune(f);
+	notebook_end_lost(&f->record, has_sandbox, f->sandbox.table);
+	retention_prune(&f->sandbox);
+	history_prune(&f->record);
 	return 0;
 }
 
@@ -248,7 +262,7 @@ static int open_doors(struct front *f)
 {
 	int r = 0;
 
-	f->api.server = http_server_new(f->link.loop, -1, &dispatch_ops, f);
+	f->api.server = http_server_new(f->link.loop, -1, &dispatch_ops, &f->api);
 	if (!f->api.server)
 		return -ENOMEM;
 	http_server_h2(f->api.server);
@@ -256,7 +270,7 @@ static int open_doors(struct front *f)
 		struct door *d = &f->doors[i];
 
 		if (d->debug_port)
-			r = debug_listen(f, d->debug_port, take_fd(&d->fd));
+			r = debug_listen(&f->proxy, d->debug_port, take_fd(&d->fd));
 		else
 			r = (d->is_plain_too ? http_server_listen_both : http_server_listen)(f->api.server,
 			    take_fd(&d->fd), d->is_tls ? certs_secure(f->link.certs) : NULL);
@@ -310,7 +324,7 @@ static void on_list(void *user, const struct warden_reply *re)
 	}
 	f->boot = NULL;
 	boot_free(b);
-	rules_push_all(f);
+	rules_push_all(&f->sandbox);
 	if (f->link.certs)
 		certs_begin(f->link.certs, serve, f);
 	else
@@ -348,8 +362,9 @@ static bool wants_tls(const struct front *f)
 	return false;
 }
 
-static void on_audit(struct front *f, const struct err *e)
+static void on_audit(void *user, const struct err *e)
 {
+	struct front *f = user;
 	struct msg_list list = { 0 };
 
 	if (e)
@@ -392,15 +407,20 @@ static void on_hello(void *user, const struct warden_reply *re)
 		log_info("the memory of paused sandboxes is not saved to disk", "why='%s'",
 		    check_text(m->why_not, sizeof m->why_not) ? m->why_not : "");
 	f->sandbox.max_sandboxes = m->max_sandboxes;
+	f->link.starts = start_queue_new(f->link.loop, m->builders);
+	if (!f->link.starts) {
+		boot_fail(f, "make the queue of starts", "out of memory");
+		return;
+	}
 	if (m->log_level <= LOG_LVL_ERROR)
-		front_log_level(f, (enum log_level)m->log_level);
+		log_set_level((enum log_level)m->log_level);
 	memory_open(&f->sandbox.memory);
-	f->sandbox.warm_pool = f->link.opt.warm_pool_size ? warm_pool_new(f) : NULL;
+	f->sandbox.warm_pool = f->link.opt.warm_pool_size ? warm_pool_new(&f->sandbox) : NULL;
 	if (f->link.opt.warm_pool_size && !f->sandbox.warm_pool) {
 		boot_fail(f, "make the pool", "out of memory");
 		return;
 	}
-	audit_begin(f, on_audit); /* first, so that what follows is recorded */
+	audit_begin(&f->record, on_audit, f); /* first, so that what follows is recorded */
 }
 
 void boot_begin(struct front *f)

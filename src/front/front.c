@@ -7,13 +7,14 @@
 #include "base/log.h"
 #include "front/account/capacity.h"
 #include "front/account/census.h"
+#include "front/account/hold.h"
 #include "front/account/keyring.h"
 #include "front/account/metrics.h"
 #include "front/account/penalty.h"
 #include "front/account/quota.h"
-#include "front/api/hold.h"
 #include "front/boot.h"
 #include "front/link/certs.h"
+#include "front/link/start_queue.h"
 #include "front/link/warden_link.h"
 #include "front/proxy/debug.h"
 #include "front/record/audit.h"
@@ -21,12 +22,19 @@
 #include "front/record/notebook.h"
 #include "front/record/webhooks.h"
 #include "front/sandbox/charge.h"
+#include "front/sandbox/init_watch.h"
+#include "front/sandbox/life.h"
+#include "front/sandbox/pause.h"
 #include "front/sandbox/row.h"
 #include "front/sandbox/rules.h"
 #include "front/sandbox/sandbox.h"
+#include "front/sandbox/snapshots.h"
 #include "front/sandbox/table.h"
+#include "front/sandbox/volumes.h"
 #include "front/sandbox/warm_pool.h"
+#include "front/template/build.h"
 #include "front/util/expiry.h"
+#include "front/util/memory.h"
 #include "front/util/vault.h"
 #include "http/server.h"
 #include "loop/loop.h"
@@ -49,7 +57,7 @@ void front_connect(struct front *f)
 	f->link.quiet_user = f;
 	f->account.link = &f->link;
 	f->account.count_of_key = charge_count_of_key;
-	f->account.count_user = f;
+	f->account.count_user = &f->sandbox;
 	f->record.link = &f->link;
 	f->record.account = &f->account;
 	f->sandbox.link = &f->link;
@@ -71,12 +79,6 @@ void front_connect(struct front *f)
 	f->api.proxy = &f->proxy;
 }
 
-void front_log_level(struct front *f, enum log_level level)
-{
-	f->log_level = level;
-	log_set_level(level);
-}
-
 void front_stop(struct front *f)
 {
 	if (f->link.stopping)
@@ -86,10 +88,10 @@ void front_stop(struct front *f)
 	if (f->api.server)
 		http_server_stop_accepting(f->api.server);
 	debug_stop_accepting(f->proxy.debug);
-	builds_stop(f);
+	builds_stop(&f->build);
 	warm_pool_stop(f->sandbox.warm_pool);
 	if (f->sandbox.writes_first)
-		(void)sandbox_write_memory(f);
+		(void)sandbox_write_memory(&f->sandbox);
 	timer_arm(f->grace, f->link.requests == 0 ? 0 : STOP_GRACE_MS);
 }
 
@@ -97,7 +99,8 @@ void front_done(struct front *f)
 {
 	struct sandbox *sb;
 
-	hold_end_all(f);
+	start_queue_stop(f->link.starts);
+	hold_end_all(&f->account);
 	http_server_free(f->api.server);
 	agent_link_free(f->link.agent);
 	debug_free(f->proxy.debug);
@@ -105,10 +108,10 @@ void front_done(struct front *f)
 	for (size_t i = 0; i < f->n_doors; i++)
 		fd_close(f->doors[i].fd);
 	boot_free(f->boot);
-	builds_stop(f);
-	snapshots_free(f);
-	volumes_free(f);
-	rows_free(f);
+	builds_stop(&f->build);
+	snapshots_free(&f->sandbox);
+	volumes_free(&f->sandbox);
+	rows_free(&f->sandbox);
 	if (f->sandbox.table && f->account.metrics)
 		capacity_free(take_ptr(&f->account.capacity));
 	warm_pool_free(f->sandbox.warm_pool);
@@ -119,15 +122,17 @@ void front_done(struct front *f)
 	logbook_save(f->record.logbook);
 	if (f->account.keyring)
 		quota_save(&f->account);
-	charge_free(f);
+	charge_free(&f->sandbox);
 	while (f->sandbox.table && (sb = sandbox_table_next(f->sandbox.table, NULL)))
 		sandbox_forget(sb);
 	sandbox_table_free(f->sandbox.table);
 	/* Everything is written before the link is closed: when the link ends, the warden takes the front for dead
 	 * and kills it. */
 	census_free(f->account.census);
-	notebooks_free(f);
-	audit_free(f);
+	notebooks_free(&f->record);
+	audit_free(&f->record);
+	f->unanswered = f->link.warden && warden_link_due(f->link.warden);
+	start_queue_free(f->link.starts);
 	warden_link_free(f->link.warden);
 	expiry_free(f->sandbox.expiry);
 	timer_free(f->tick);

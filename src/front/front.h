@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/log.h"
 #include "front/account/accounts.h"
 #include "front/api/api.h"
 #include "front/link/links.h"
@@ -23,8 +22,6 @@
 struct boot;
 struct sigwatch;
 struct timer;
-
-#define DOORS_MAX 12
 
 struct door {   /* a listening socket passed by the warden */
 	int fd; /* -1 once the server owns it */
@@ -48,11 +45,11 @@ struct front {
 	struct timer *grace;      /* while stopping */
 	struct sigwatch *on_term, *on_int;
 	size_t most_conns; /* maximum since memory was last returned to the kernel */
-	enum log_level log_level;
 	struct door doors[DOORS_MAX];
 	size_t n_doors;
 	int exit_code;
-	bool lost; /* the connection to the warden is lost */
+	bool lost;       /* the connection to the warden is lost */
+	bool unanswered; /* at the end: requests to the warden are without a reply */
 };
 
 /* Half of the fds; another 16th if there are no debug ports, which would use it. */
@@ -62,6 +59,5 @@ static inline uint32_t front_max_conns(const struct front *f)
 }
 
 void front_connect(struct front *f); /* sets the pointers of each floor to the floors below it */
-void front_log_level(struct front *f, enum log_level level);
-void front_stop(struct front *f); /* finishes the requests in progress, then stops the loop */
-void front_done(struct front *f); /* frees everything; sandboxes keep running */
+void front_stop(struct front *f);    /* finishes the requests in progress, then stops the loop */
+void front_done(struct front *f);    /* frees everything; sandboxes keep running */

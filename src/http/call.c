@@ -240,7 +240,7 @@ struct http_call *http_call_on(struct loop *l, struct stream *s, const struct ht
 
 struct http_call *http_call_new(struct loop *l, int fd, const struct http_call_ops *ops, void *user)
 {
-	struct stream *s = stream_new(l, fd, &call_ops, NULL);
+	struct stream *s = stream_new(l, fd, &stream_unowned, NULL);
 
 	return s ? http_call_on(l, s, ops, user) : NULL;
 }
@@ -311,16 +311,29 @@ void http_call_splice(struct http_call *c, struct stream *to, uint64_t max)
 		(void)stream_splice(c->s, to, left < max ? left : max);
 }
 
-int http_call_done(struct http_call *c, bool *ret_reusable)
+struct stream *http_call_keep(struct http_call *c)
 {
+	stream_push(c->s);
+
 	bool clean = c->running ? c->cur.n == 0 : c->in.n == 0;
 	bool reusable = c->ended && c->answered && c->msg.done && c->msg.keep_alive && clean && !c->eof && !c->error &&
-	    stream_queued(c->s) == 0;
-	int fd = reusable ? stream_take_fd(take_ptr(&c->s)) : -1;
+	    !stream_has_failed(c->s) && stream_queued(c->s) == 0;
+	struct stream *s = reusable ? take_ptr(&c->s) : NULL;
 
+	if (s) {
+		stream_share(s, NULL);
+		stream_rebind(s, &stream_unowned, NULL);
+	}
 	call_end(c);
-	*ret_reusable = reusable;
-	return fd;
+	return s;
+}
+
+int http_call_done(struct http_call *c, bool *ret_reusable)
+{
+	struct stream *s = http_call_keep(c);
+
+	*ret_reusable = s;
+	return s ? stream_take_fd(s) : -1;
 }
 
 struct stream *http_call_take(struct http_call *c, struct buf *ret_early)
@@ -331,7 +344,7 @@ struct stream *http_call_take(struct http_call *c, struct buf *ret_early)
 		buf_str(ret_early, c->running ? c->cur : buf_view(&c->in));
 		s = take_ptr(&c->s);
 		stream_read_max(s, 0);
-		stream_rebind(s, &call_ops, NULL);
+		stream_rebind(s, &stream_unowned, NULL);
 	}
 	call_end(c);
 	return s;

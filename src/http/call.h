@@ -53,6 +53,7 @@ struct stream *http_call_stream(const struct http_call *c);
  * as usual. */
 void http_call_splice(struct http_call *c, struct stream *to, uint64_t max);
 int http_call_done(struct http_call *c, bool *ret_reusable); /* frees; returns the fd, or -1 if it had to be closed */
+struct stream *http_call_keep(struct http_call *c);          /* frees; returns the stream, or NULL in that case */
 
 /* Frees; returns the connection after an upgrade, which the new owner must stream_rebind() at once, or NULL if it
  * broke. */

@@ -192,16 +192,15 @@ static void on_moved(void *user, size_t n)
 static void on_end(void *user)
 {
 	struct pump *p = user;
-	bool reusable = false;
-	int fd = -1;
+	struct stream *kept = NULL;
 
 	/* If the body is incomplete, the connection is in the middle of a request and cannot be reused. */
 	if (p->body_ended)
-		fd = http_call_done(take_ptr(&p->call), &reusable);
+		kept = http_call_keep(take_ptr(&p->call));
 	else
 		pump_drop(p);
 	tell_end(p, PUMP_DONE);
-	p->ops->on_end(p->user, fd);
+	p->ops->on_end(p->user, kept);
 	http_end(p->rq);
 }
 
@@ -256,9 +255,9 @@ void pump_send(struct pump *p, int fd, bool reused)
 	send_request(p, http_call_new(p->loop, fd, &call_ops, p));
 }
 
-void pump_send_on(struct pump *p, struct stream *s)
+void pump_send_on(struct pump *p, struct stream *s, bool reused)
 {
-	p->reused = false;
+	p->reused = reused;
 	send_request(p, http_call_on(p->loop, s, &call_ops, p));
 }
 

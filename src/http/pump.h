@@ -63,8 +63,9 @@ struct pump_ops {
 	/* An idle connection turned out to be dead, and the upstream has not processed the request: get a fresh
 	 * connection for pump_send(). False or NULL: give up; on_lost is called. */
 	bool (*reconnect)(void *user);
-	/* The answer is complete. fd: the connection, for the next request, owned by the callee; -1: it is closed. */
-	void (*on_end)(void *user, int fd);
+	/* The answer is complete. kept: the connection, for the next request, owned by the callee; it is not read.
+	 * NULL: it is closed. */
+	void (*on_end)(void *user, struct stream *kept);
 	/* The upstream is lost. cut: an answer had started, and the client's connection was reset; otherwise the
 	 * owner must answer. no: an errno value; EPROTO: its answer could not be passed on. */
 	void (*on_lost)(void *user, int no, bool cut);
@@ -103,7 +104,7 @@ void pump_drain(struct pump *p);
 
 /* Sends the request on this connection. Owns fd, also on failure. reused: it was idle, so it may be dead. */
 void pump_send(struct pump *p, int fd, bool reused);
-void pump_send_on(struct pump *p, struct stream *s); /* as pump_send(), on a stream that has a filter */
+void pump_send_on(struct pump *p, struct stream *s, bool reused); /* as pump_send() */
 
 /* Called in on_upgrade: returns client and upstream as two streams, with the bytes that have already arrived from
  * each. head: sent to the client first. -EPIPE: on_lost was called. Otherwise the caller owns both, see

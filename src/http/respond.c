@@ -211,6 +211,7 @@ static int h1_hijack(struct http_req *rq, struct str raw_head, struct stream **r
 	if (r->started || !r->body_done || stream_queued(c->s))
 		return -EBUSY;
 	stream_write(c->s, raw_head);
+	stream_push(c->s);
 	if (stream_queued(c->s)) {
 		h1_abort(rq);
 		return -EPIPE;

@@ -22,6 +22,7 @@
 #include "http/json.h"
 #include "http/server.h"
 #include "init/init.h"
+#include "init/interp/interp.h"
 #include "init/reply.h"
 #include "init/template.h"
 #include "init/trust.h"

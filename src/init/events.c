@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "http/json.h"
 #include "http/server.h"
-#include "init/init.h"
+#include "init/oom.h"
 #include "init/reply.h"
 
 #define LINE_MAX_BYTES 4096
@@ -127,9 +127,8 @@ static void on_close(struct http_req *rq, bool lost)
 
 static const struct http_req_ops listener_ops = { .on_close = on_close };
 
-void events_get(struct init *in, struct http_req *rq)
+void events_get(struct events *ev, struct http_req *rq)
 {
-	struct events *ev = &in->events;
 	size_t i = 0;
 
 	while (i < EVENTS_LISTENERS && ev->listeners[i])

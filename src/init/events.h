@@ -19,7 +19,6 @@
 #define EVENT_TEXT 48
 
 struct http_req;
-struct init;
 
 enum event_kind { EVENT_STARTED, EVENT_ENDED, EVENT_NOTE };
 
@@ -46,4 +45,4 @@ struct events { /* zeroed: empty */
 void events_started(struct events *ev, pid_t pid, const char *program, const char *user, struct str request);
 void events_ended(struct events *ev, pid_t pid, int status);
 void events_note(struct events *ev, const char *text);
-void events_get(struct init *in, struct http_req *rq);
+void events_get(struct events *ev, struct http_req *rq);

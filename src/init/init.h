@@ -8,9 +8,9 @@
 #include "init/env.h"
 #include "init/events.h"
 #include "init/files/watchers.h"
-#include "init/interp/interp.h"
+#include "init/interp/state.h"
 #include "init/oom.h"
-#include "init/process/process.h"
+#include "init/process/procs.h"
 
 struct loop;
 struct http_server;

@@ -32,6 +32,8 @@
 #include "http/server.h"
 #include "init/files/volume.h"
 #include "init/init.h"
+#include "init/interp/interp.h"
+#include "init/process/process.h"
 #include "init/routes.h"
 #include "loop/loop.h"
 
@@ -138,6 +140,13 @@ static void on_log(void *user, const char *event, const char *kv)
 	events_note(&in->events, text);
 }
 
+/* A notice of the front, or the end of the wait for one, decides about ends that oom.c holds back. */
+static void on_oom_judge(void *user, bool last)
+{
+	procs_judge(user, last);
+	kernels_judge(user, last);
+}
+
 static int serve(struct init *in, struct err *e)
 {
 	const char *path = getenv("PATH"), *run_dir = getenv("ATOLL_RUN_DIR");
@@ -161,7 +170,7 @@ static int serve(struct init *in, struct err *e)
 	if (!in->server)
 		return err_set(e, ENOMEM, "serve");
 	say_ready();
-	oom_open(in);
+	oom_open(&in->oom, in->loop, on_oom_judge, in);
 	log_listen(on_log, in);
 	interp_open(in, env_fd("ATOLL_SEED_FD"));
 	procs_reap(in); /* children that ended before the handler was installed */

@@ -14,7 +14,6 @@
 #include "base/str.h"
 #include "http/json.h"
 #include "http/server.h"
-#include "init/init.h"
 #include "init/reply.h"
 #include "init/text.h"
 #include "loop/loop.h"
@@ -44,23 +43,17 @@ static uint64_t kills_on_machine(void)
 	return n;
 }
 
-void oom_open(struct init *in)
+void oom_open(struct oom *o, struct loop *loop, void (*judge)(void *user, bool last), void *user)
 {
-	in->oom.on_machine = kills_on_machine();
-}
-
-static void judge_all(struct init *in, bool last)
-{
-	procs_judge(in, last);
-	kernels_judge(in, last);
+	*o = (struct oom) { .loop = loop, .judge = judge, .user = user, .on_machine = kills_on_machine() };
 }
 
 static void on_timer(void *user)
 {
-	struct init *in = user;
+	struct oom *o = user;
 
-	in->oom.on_machine = kills_on_machine(); /* those kills were outside this sandbox */
-	judge_all(in, true);
+	o->on_machine = kills_on_machine(); /* those kills were outside this sandbox */
+	o->judge(o->user, true);
 }
 
 static bool may_be_oom(int status)
@@ -68,13 +61,11 @@ static bool may_be_oom(int status)
 	return WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL : WEXITSTATUS(status) == SHELL_KILLED;
 }
 
-enum oom_verdict oom_judge(struct init *in, int status, bool last)
+enum oom_verdict oom_judge(struct oom *o, int status, bool last)
 {
-	struct oom *o = &in->oom;
-
 	if (!may_be_oom(status))
 		return OOM_NO;
-	if (loop_now_ms(in->loop) - o->told_ms > CLAIM_MS)
+	if (loop_now_ms(o->loop) - o->told_ms > CLAIM_MS)
 		o->claimed = o->told;
 	if (o->told > o->claimed) {
 		o->claimed++;
@@ -88,26 +79,26 @@ enum oom_verdict oom_judge(struct init *in, int status, bool last)
 	if (now != UINT64_MAX && now == o->on_machine)
 		return OOM_NO;
 	if (!o->timer)
-		o->timer = timer_new(in->loop, on_timer, in);
+		o->timer = timer_new(o->loop, on_timer, o);
 	if (!o->timer)
 		return OOM_NO;
 	timer_arm(o->timer, WAIT_MS);
 	return OOM_WAIT;
 }
 
-void oom_text(const struct init *in, int status, char out[OOM_TEXT_SIZE])
+void oom_text(const struct oom *o, int status, char out[OOM_TEXT_SIZE])
 {
 	char how[TEXT_STATUS_SIZE], limit[48] = "";
 
 	text_status(status, how);
-	if (in->oom.limit_mb)
-		(void)snprintf(limit, sizeof limit, " of %llu MiB", (unsigned long long)in->oom.limit_mb);
+	if (o->limit_mb)
+		(void)snprintf(limit, sizeof limit, " of %llu MiB", (unsigned long long)o->limit_mb);
 	(void)snprintf(out, OOM_TEXT_SIZE,
 	    OOM_NAME ": a process was killed because the sandbox is at its memory limit%s (%s)", limit, how);
 }
 
 struct word {
-	struct init *in;
+	struct oom *o;
 	struct buf body;
 };
 
@@ -121,7 +112,7 @@ static void on_body(struct http_req *rq, struct str data)
 static void on_body_end(struct http_req *rq)
 {
 	struct word *w = rq->user;
-	struct init *in = w->in;
+	struct oom *o = w->o;
 	autojson json_t *body = NULL;
 	struct err e = ERR_INIT;
 	int64_t kills = 0, limit = 0;
@@ -132,15 +123,13 @@ static void on_body_end(struct http_req *rq)
 		init_reply_error(rq, 400, "%s", e.text);
 		return;
 	}
-	struct oom *o = &in->oom;
-
 	if ((uint32_t)kills < o->told) /* the counter restarted: the sandbox was restored into another cgroup */
 		o->claimed = o->told = 0;
 	o->told = (uint32_t)kills;
 	o->limit_mb = (uint64_t)limit;
-	o->told_ms = loop_now_ms(in->loop);
+	o->told_ms = loop_now_ms(o->loop);
 	http_respond(rq, 204, NULL, NULL, STR_NULL);
-	judge_all(in, false);
+	o->judge(o->user, false);
 }
 
 static void on_close(struct http_req *rq, bool lost)
@@ -154,7 +143,7 @@ static void on_close(struct http_req *rq, bool lost)
 
 static const struct http_req_ops ops = { .on_body = on_body, .on_body_end = on_body_end, .on_close = on_close };
 
-void oom_post(struct init *in, struct http_req *rq)
+void oom_post(struct oom *o, struct http_req *rq)
 {
 	struct word *w = malloc(sizeof *w);
 
@@ -162,7 +151,7 @@ void oom_post(struct init *in, struct http_req *rq)
 		init_reply_error(rq, 503, "out of memory");
 		return;
 	}
-	*w = (struct word) { in, BUF_INIT(BODY_MAX) };
+	*w = (struct word) { o, BUF_INIT(BODY_MAX) };
 	rq->user = w;
 	rq->ops = &ops;
 }

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 struct http_req;
-struct init;
+struct loop;
 struct timer;
 
 #define STATUS_OOM 0x10000 /* flag in a waitpid() status, in a bit that the kernel does not use */
@@ -19,6 +19,9 @@ struct timer;
 #define OOM_TEXT_SIZE 160
 
 struct oom {
+	struct loop *loop;
+	void (*judge)(void *user, bool last); /* asks oom_judge() again for every end that is held back */
+	void *user;
 	uint32_t told, claimed; /* kills that were reported to us, and those attributed to a process */
 	uint64_t told_ms;
 	uint64_t limit_mb;
@@ -28,11 +31,10 @@ struct oom {
 
 enum oom_verdict { OOM_NO, OOM_YES, OOM_WAIT };
 
-void oom_open(struct init *in);
+void oom_open(struct oom *o, struct loop *loop, void (*judge)(void *user, bool last), void *user);
 
-/* OOM_WAIT: procs_judge() and kernels_judge() will be called and ask again. With last, the answer is never
- * OOM_WAIT. */
-enum oom_verdict oom_judge(struct init *in, int status, bool last);
+/* OOM_WAIT: judge() will be called and ask again. With last, the answer is never OOM_WAIT. */
+enum oom_verdict oom_judge(struct oom *o, int status, bool last);
 
-void oom_text(const struct init *in, int status, char out[OOM_TEXT_SIZE]); /* error text for the client */
-void oom_post(struct init *in, struct http_req *rq);
+void oom_text(const struct oom *o, int status, char out[OOM_TEXT_SIZE]); /* error text for the client */
+void oom_post(struct oom *o, struct http_req *rq);

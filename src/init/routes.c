@@ -14,6 +14,7 @@
 #include "init/files/fs_rpc.h"
 #include "init/files/watch_rpc.h"
 #include "init/init.h"
+#include "init/interp/interp.h"
 #include "init/metrics.h"
 #include "init/process/rpc.h"
 #include "init/reply.h"
@@ -28,14 +29,24 @@ struct route {
 	void (*serve)(struct init *in, struct http_req *rq);
 };
 
+static void get_events(struct init *in, struct http_req *rq)
+{
+	events_get(&in->events, rq);
+}
+
+static void post_oom(struct init *in, struct http_req *rq)
+{
+	oom_post(&in->oom, rq);
+}
+
 static const struct route routes[] = {
 	{ { "GET", "/health" }, control_health },
 	{ { "GET", "/metrics" }, metrics_get },
 	{ { "GET", "/envs" }, control_envs },
 	{ { "POST", "/init" }, control_init },
-	{ { "GET", "/atoll/events" }, events_get },
+	{ { "GET", "/atoll/events" }, get_events },
 	{ { "POST", "/atoll/quiet" }, control_quiet },
-	{ { "POST", "/atoll/oom" }, oom_post },
+	{ { "POST", "/atoll/oom" }, post_oom },
 	{ { "GET", "/atoll/ready" }, interp_ready },
 	{ { "POST", "/atoll/build" }, build_serve },
 	{ { "GET", "/files" }, files_get },

@@ -89,7 +89,7 @@ struct msg_welcome {
 	struct msg_template templates[TEMPLATES_MAX];
 	struct msg_template_limits template_limits[TEMPLATES_MAX];
 	uint32_t n_template_limits;
-	uint8_t pad[4];
+	uint32_t builders; /* starts that the warden works on at a time: two per processor */
 	uint8_t ticket_secret[TICKET_SECRET_SIZE];
 };
 

@@ -245,6 +245,17 @@ bool policy_port_named(const struct policy *p, uint16_t port)
 	return false;
 }
 
+bool policy_port_rewritten(const struct policy *p, uint16_t port)
+{
+	for (uint32_t i = 0; i < p->n_names; i++) {
+		const struct policy_name *n = &p->names[i];
+
+		if (n->kind == POLICY_REWRITE && port >= n->port_lo && port <= n->port_hi)
+			return true;
+	}
+	return false;
+}
+
 bool policy_has_names(const struct policy *p, enum policy_kind kind)
 {
 	for (uint32_t i = 0; i < p->n_names; i++) {

@@ -86,4 +86,5 @@ int policy_net_verdict(const struct policy *p, uint32_t ip, uint16_t port);
 /* Returns whether there is an entry of that kind for the name; port 0: any port. */
 bool policy_name_find(const struct policy *p, enum policy_kind kind, struct str name, uint16_t port);
 bool policy_port_named(const struct policy *p, uint16_t port); /* any kind of name has that port */
+bool policy_port_rewritten(const struct policy *p, uint16_t port);
 bool policy_has_names(const struct policy *p, enum policy_kind kind);

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <uv.h>
 
-#include "loop/leaving.h"
 #include "loop/share.h"
+#include "loop/streams.h"
 
 #define LEAVING_MAX 256 /* unless loop_leaving_max() says otherwise */
 
@@ -28,6 +28,7 @@ struct loop {
 	struct deferred *calls; /* emptied in each round */
 	size_t n_calls, cap_calls;
 	struct leaving leaving;
+	struct joined joined;
 	struct shares shares;
 };
 
@@ -78,8 +79,11 @@ static void run_deferred(struct loop *l)
 		return;
 	l->calls = NULL;
 	l->n_calls = l->cap_calls = 0;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		joined_begin(&l->joined);
 		calls[i].fn(calls[i].p);
+		joined_end(&l->joined);
+	}
 	if (l->n_calls == 0) {
 		free(l->calls); /* the larger array is kept for the next round */
 		l->calls = calls;
@@ -115,6 +119,8 @@ static void on_check(uv_check_t *h)
 	struct loop *l = h->data;
 
 	shares_serve(&l->shares);
+	/* Twice, because objects are often freed in two steps: what is left keeps the next poll from sleeping. */
+	run_deferred(l);
 	run_deferred(l);
 	stay_awake(l);
 }
@@ -136,6 +142,7 @@ struct loop *loop_new(void)
 	l->prepare.data = l->check.data = l;
 	TAILQ_INIT(&l->leaving.sending);
 	TAILQ_INIT(&l->leaving.waiting);
+	TAILQ_INIT(&l->joined.streams);
 	TAILQ_INIT(&l->shares.active);
 	l->leaving.max = LEAVING_MAX;
 	(void)uv_prepare_start(&l->prepare, on_prepare); /* keeps the loop running until loop_stop() */
@@ -180,6 +187,11 @@ struct leaving *loop_leaving(struct loop *l)
 	return &l->leaving;
 }
 
+struct joined *loop_joined(struct loop *l)
+{
+	return &l->joined;
+}
+
 struct shares *loop_shares(struct loop *l)
 {
 	return &l->shares;
@@ -220,13 +232,15 @@ static void on_poll(uv_poll_t *h, int status, int events);
 
 static int uv_mask(int events)
 {
-	return (events & WATCH_IN ? UV_READABLE : 0) | (events & WATCH_OUT ? UV_WRITABLE : 0);
+	return (events & WATCH_IN ? UV_READABLE : 0) | (events & WATCH_OUT ? UV_WRITABLE : 0) |
+	    (events & WATCH_PRI ? UV_PRIORITIZED : 0);
 }
 
 static void on_poll(uv_poll_t *h, int status, int events)
 {
 	struct watch *w = (struct watch *)h;
-	int seen = (events & UV_READABLE ? WATCH_IN : 0) | (events & UV_WRITABLE ? WATCH_OUT : 0);
+	int seen = (events & UV_READABLE ? WATCH_IN : 0) | (events & UV_WRITABLE ? WATCH_OUT : 0) |
+	    (events & UV_PRIORITIZED ? WATCH_PRI : 0);
 
 	if (!w->fn)
 		return;

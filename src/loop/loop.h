@@ -31,6 +31,7 @@ void loop_defer(struct loop *l, void (*fn)(void *p), void *p);
  * watch before closing it. events is a mask; 0 pauses. Errors and hang-ups are reported as readable. */
 #define WATCH_IN 1
 #define WATCH_OUT 2
+#define WATCH_PRI 4 /* EPOLLPRI: a file of the kernel (sysfs, cgroup) has changed since it was last read */
 typedef void watch_fn(void *user, int events);
 struct watch *watch_new(struct loop *l, int fd, int events, watch_fn *fn, void *user);
 void watch_set(struct watch *w, int events);

@@ -42,6 +42,8 @@ TAILQ_HEAD(share_list, share);
 struct shares { /* of one loop */
 	struct share_list active;
 	struct share *serving; /* NULL: none, or it was freed */
+	uint64_t spent_us;     /* in this round, by all shares */
+	unsigned exact;        /* pieces of work whose CPU time is read, see share.c */
 };
 
 void share_init(struct share *sh, struct loop *l);

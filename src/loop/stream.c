@@ -3,7 +3,10 @@
  *
  * The fd stays registered for reading even while reading is off, until it becomes readable: otherwise a server
  * that turns reading off and on again for each request would pay two system calls for each. A closed stream is
- * freed after the round, because its callers may be on the stack. */
+ * freed after the round, because its callers may be on the stack.
+ *
+ * Small writes that one event causes are sent together when that event has been handled: the head of a message and
+ * the first piece of its body cost one system call and one packet, not two. */
 #include "loop/stream.h"
 
 #include <errno.h>
@@ -16,44 +19,18 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "loop/carrier.h"
-#include "loop/leaving.h"
 #include "loop/loop.h"
 #include "loop/share.h"
+#include "loop/stream_impl.h"
+#include "loop/streams.h"
 
 #define READ_SIZE (256 * 1024)       /* bytes read per readiness event */
 #define QUEUE_MAX (64 * 1024 * 1024) /* a writer that ignores stream_queued() fails here */
 #define QUEUE_KEEP (16 * 1024)       /* memory that an empty queue may keep */
-#define FLUSH_MS 30000               /* stream_close_flushed(): longest time without progress, */
-#define FLUSH_TOTAL_MS 600000        /* longest time until the queue is empty, */
-#define LINGER_MS 2000               /* and longest wait for the peer to close, too */
 #define PIECES_MAX 8
+#define JOIN_MAX (16 * 1024)   /* bytes that may wait for the end of an event */
+#define JOIN_KEEP 2048         /* memory that a queue keeps after it was sent at once */
 #define WIRE_KEEP (512 * 1024) /* memory that the buffer for filtered bytes may keep */
-
-struct stream {
-	struct loop *loop;
-	struct watch *watch;
-	struct timer *linger; /* only after stream_close_flushed(), */
-	TAILQ_ENTRY(stream) leaving;
-	struct stream_list *left_by; /* the list of the loop that it is in */
-	struct share_member member;
-	int ready;                    /* events that wait for a turn of its share */
-	const struct stream_ops *ops; /* NULL: closed, no callbacks */
-	void *user;
-	struct stream_filter *filter; /* NULL: none */
-	int fd;
-	int events;          /* registered with the watch */
-	struct carrier held; /* queue: first the bytes that another stream has moved here, */
-	struct buf out;      /* then these; the first `off` bytes are already sent */
-	size_t off;
-	struct stream *to, *from; /* target of the next `moves` bytes; source */
-	uint64_t moves;
-	size_t read_max;         /* 0: the whole scratch buffer */
-	uint64_t flush_until_ms; /* closing: gives up at that time */
-	int error;               /* to be reported; writing is not possible any more */
-	bool reading, eof, dead, finishing, finished, above;
-	bool end_held; /* the filter has seen the end, not reported yet */
-	bool stalled;  /* not read until `to` has sent its queue */
-};
 
 /* Shared by all streams: data is valid only during the call, and reads happen only from the loop, never nested. */
 static char scratch[READ_SIZE];
@@ -64,8 +41,6 @@ static struct buf wire = { .max = QUEUE_MAX };
 static void on_ready(void *user, int events);
 static void on_turn(struct share_member *m);
 static void end_later(void *p);
-static void linger_progress(struct stream *s);
-static const struct stream_ops linger_ops;
 
 static void stream_gone(void *p)
 {
@@ -76,22 +51,6 @@ static void stream_gone(void *p)
 	carrier_drop(&s->held);
 	buf_done(&s->out);
 	free(s);
-}
-
-/* Moves the stream to another list of closing streams, or out of them (NULL). */
-static void leave_by(struct stream *s, struct stream_list *list)
-{
-	struct leaving *all = loop_leaving(s->loop);
-
-	if (s->left_by) {
-		TAILQ_REMOVE(s->left_by, s, leaving);
-		all->n--;
-	}
-	if (list) {
-		TAILQ_INSERT_TAIL(list, s, leaving);
-		all->n++;
-	}
-	s->left_by = list;
 }
 
 static void set_events(struct stream *s, int events)
@@ -121,12 +80,21 @@ static void part(struct stream *s)
 		go_on(s);
 }
 
+static void stop_joining(struct stream *s)
+{
+	if (!s->joins)
+		return;
+	TAILQ_REMOVE(&loop_joined(s->loop)->streams, s, joining);
+	s->joins = false;
+}
+
 static void stream_drop(struct stream *s)
 {
+	stop_joining(s);
 	part(s);
 	part(s->from);
 	share_join(&s->member, NULL);
-	leave_by(s, NULL);
+	stream_leave_by(s, NULL);
 	watch_free(take_ptr(&s->watch));
 	timer_free(take_ptr(&s->linger));
 	s->ops = NULL;
@@ -165,6 +133,25 @@ void stream_share(struct stream *s, struct share *sh)
 	share_join(&s->member, sh);
 }
 
+static void ignore(void *user)
+{
+	(void)user;
+}
+
+static void ignore_data(void *user, struct str data)
+{
+	(void)user;
+	(void)data;
+}
+
+static void ignore_error(void *user, int no)
+{
+	(void)user;
+	(void)no;
+}
+
+const struct stream_ops stream_unowned = { .on_data = ignore_data, .on_eof = ignore, .on_error = ignore_error };
+
 void stream_rebind(struct stream *s, const struct stream_ops *ops, void *user)
 {
 	s->ops = ops;
@@ -199,6 +186,7 @@ static void write_failed(struct stream *s, int no)
 	if (s->error)
 		return;
 	s->error = no;
+	stop_joining(s);
 	part(s->from);
 	carrier_drop(&s->held);
 	buf_done(&s->out);
@@ -227,7 +215,18 @@ void stream_read_max(struct stream *s, size_t n)
 
 size_t stream_queued(const struct stream *s)
 {
-	return s->held.n + s->out.n - s->off;
+	return s->joins ? 0 : s->held.n + s->out.n - s->off;
+}
+
+/* The first event while reading is off ends the registration for it, see on_readable(). */
+bool stream_has_failed(const struct stream *s)
+{
+	return s->error || s->dead;
+}
+
+bool stream_is_quiet(const struct stream *s)
+{
+	return !s->reading && (s->events & WATCH_IN) && !s->eof && !s->dead && !s->error;
 }
 
 int stream_fd(const struct stream *s)
@@ -267,6 +266,75 @@ static void enqueue(struct stream *s, const struct str *v, size_t n, size_t skip
 	set_events(s, s->events | WATCH_OUT);
 }
 
+/* Returns the bytes that the kernel accepted, or -1 after an error that ends the stream. */
+static ssize_t write_pieces(struct stream *s, const struct iovec *iov, size_t n)
+{
+	ssize_t sent;
+
+	do
+		sent = n == 1 ? write(s->fd, iov[0].iov_base, iov[0].iov_len) : writev(s->fd, iov, (int)n);
+	while (sent < 0 && errno == EINTR);
+	if (sent < 0 && errno == EAGAIN)
+		return 0;
+	if (sent < 0)
+		write_failed(s, errno);
+	return sent;
+}
+
+/* The rest becomes an ordinary queue. */
+void stream_push(struct stream *s)
+{
+	if (!s->joins)
+		return;
+	stop_joining(s);
+
+	ssize_t sent = write_pieces(s, &(struct iovec) { s->out.p, s->out.n }, 1);
+
+	if (sent < 0)
+		return;
+	if ((size_t)sent < s->out.n) {
+		s->off = (size_t)sent;
+		enqueue(s, NULL, 0, 0);
+		return;
+	}
+	buf_clear(&s->out);
+	if (s->out.cap > JOIN_KEEP)
+		buf_done(&s->out);
+}
+
+/* True if the bytes can wait until the event that is being handled is over. */
+static bool join(struct stream *s, const struct str *v, size_t n, size_t total)
+{
+	struct joined *all = loop_joined(s->loop);
+
+	if (all->depth == 0 || stream_queued(s) > 0 || total + (s->joins ? s->out.n : 0) > JOIN_MAX)
+		return false;
+	if (!s->joins) {
+		s->joins = true;
+		TAILQ_INSERT_TAIL(&all->streams, s, joining);
+	}
+	for (size_t i = 0; i < n; i++)
+		buf_put(&s->out, v[i].p, v[i].n);
+	if (s->out.bad)
+		write_failed(s, ENOBUFS);
+	return true;
+}
+
+void joined_begin(struct joined *all)
+{
+	all->depth++;
+}
+
+void joined_end(struct joined *all)
+{
+	struct stream *s;
+
+	if (--all->depth > 0)
+		return;
+	while ((s = TAILQ_FIRST(&all->streams)))
+		stream_push(s);
+}
+
 static void write_raw(struct stream *s, const struct str *v, size_t n)
 {
 	struct iovec iov[PIECES_MAX];
@@ -278,21 +346,14 @@ static void write_raw(struct stream *s, const struct str *v, size_t n)
 			iov[n_iov++] = (struct iovec) { (void *)v[i].p, v[i].n };
 		total += v[i].n;
 	}
-	if (total == 0)
+	if (total == 0 || join(s, v, n, total))
 		return;
-	if (stream_queued(s) == 0) {
-		do
-			sent = n_iov == 1 ? write(s->fd, iov[0].iov_base, iov[0].iov_len)
-					  : writev(s->fd, iov, (int)n_iov);
-		while (sent < 0 && errno == EINTR);
-		if (sent < 0 && errno != EAGAIN) {
-			write_failed(s, errno);
-			return;
-		}
-		if (sent < 0)
-			sent = 0;
-	}
-	if ((size_t)sent < total)
+	stream_push(s);
+	if (s->error)
+		return;
+	if (stream_queued(s) == 0)
+		sent = write_pieces(s, iov, n_iov);
+	if (sent >= 0 && (size_t)sent < total)
 		enqueue(s, v, n, (size_t)sent);
 }
 
@@ -340,6 +401,9 @@ ssize_t stream_sendfile(struct stream *s, int fd, off_t *at, size_t n)
 		return -EPIPE;
 	if (s->filter)
 		return -EOPNOTSUPP;
+	stream_push(s);
+	if (s->error)
+		return -EPIPE;
 	if (stream_queued(s) == 0) {
 		do
 			sent = sendfile(s->fd, fd, at, n);
@@ -358,6 +422,7 @@ ssize_t stream_sendfile(struct stream *s, int fd, off_t *at, size_t n)
 
 bool stream_splice(struct stream *s, struct stream *to, uint64_t n)
 {
+	stream_push(to);
 	if (s->filter || to->filter || s->dead || to->dead || to->error || to->finishing || (to->from && to->from != s))
 		return false;
 	part(s);
@@ -378,6 +443,7 @@ void stream_finish(struct stream *s)
 		s->filter->ops->finish(s->filter, &wire);
 		write_wire(s);
 	}
+	stream_push(s);
 	if (s->error)
 		return;
 	s->finishing = true;
@@ -417,8 +483,8 @@ static void flush(struct stream *s)
 		if (s->finishing)
 			half_close(s);
 	}
-	if (s->ops == &linger_ops)
-		linger_progress(s);
+	if (s->ops == &stream_linger_ops)
+		stream_linger_progress(s);
 	if (s->above && stream_queued(s) <= STREAM_LOW) {
 		s->above = false;
 		if (s->ops && s->ops->on_drain)
@@ -427,7 +493,7 @@ static void flush(struct stream *s)
 	/* Checked again, because on_drain has usually filled the queue again. */
 	if (stream_queued(s) == 0) {
 		set_events(s, s->events & ~WATCH_OUT);
-		if (s->out.cap > QUEUE_KEEP)
+		if (!s->joins && s->out.cap > QUEUE_KEEP)
 			buf_done(&s->out);
 		if (s->from && s->from->stalled)
 			go_on(s->from);
@@ -494,6 +560,9 @@ static bool move_on(struct stream *s)
 {
 	struct stream *to = s->to;
 
+	stream_push(to); /* what it was given before comes first */
+	if (s->to != to)
+		return false;
 	if (stream_queued(to) > 0) {
 		s->stalled = true;
 		set_events(s, s->events & ~WATCH_IN);
@@ -528,7 +597,7 @@ static void on_readable(struct stream *s)
 		return;
 	size_t max = s->read_max && s->read_max < sizeof scratch ? s->read_max : sizeof scratch;
 	ssize_t n = read(s->fd, scratch, max);
-	if (n > 0 && s->filter && s->ops != &linger_ops) {
+	if (n > 0 && s->filter && s->ops != &stream_linger_ops) {
 		on_filtered(s, (struct str) { scratch, (size_t)n });
 	} else if (n > 0) {
 		s->ops->on_data(s->user, (struct str) { scratch, (size_t)n });
@@ -543,12 +612,16 @@ static void on_readable(struct stream *s)
 
 static void act(struct stream *s, int events)
 {
+	struct joined *all = loop_joined(s->loop);
+
+	joined_begin(all);
 	if ((events & WATCH_OUT) && stream_queued(s) > 0)
 		flush(s);
 	else if (events & WATCH_OUT)
 		has_room(s);
 	if ((events & WATCH_IN) && s->ops && !s->dead && s->watch)
 		on_readable(s);
+	joined_end(all);
 }
 
 static void on_turn(struct share_member *m)
@@ -578,6 +651,7 @@ void stream_close(struct stream *s)
 {
 	if (!s)
 		return;
+	stream_push(s); /* an owner that writes and then closes has written */
 	stream_drop(s);
 	fd_close(take_fd(&s->fd));
 }
@@ -594,84 +668,7 @@ void stream_reset(struct stream *s)
 
 int stream_take_fd(struct stream *s)
 {
+	stream_push(s);
 	stream_drop(s);
 	return take_fd(&s->fd);
-}
-
-/* The rest is for stream_close_flushed(): the stream has no owner any more. It sends its queue, half-closes, and
- * reads until the peer closes, too: closing with unread input would reset the connection, and the reset could
- * overtake the answer that tells the peer why. */
-
-static void linger_error(void *user, int no)
-{
-	(void)no;
-	stream_close(user);
-}
-
-static void linger_eof(void *user)
-{
-	struct stream *s = user;
-
-	if (s->finished)
-		stream_close(s);
-}
-
-static void linger_data(void *user, struct str data)
-{
-	(void)user;
-	(void)data;
-}
-
-static void linger_progress(struct stream *s)
-{
-	if (s->finished && s->eof) {
-		stream_close(s);
-	} else if (s->finished) {
-		leave_by(s, &loop_leaving(s->loop)->waiting);
-		timer_arm(s->linger, LINGER_MS);
-	} else if (loop_now_ms(s->loop) < s->flush_until_ms) {
-		timer_arm(s->linger, FLUSH_MS);
-	}
-}
-
-static void linger_over(void *user)
-{
-	stream_close(user);
-}
-
-static const struct stream_ops linger_ops = {
-	.on_data = linger_data,
-	.on_eof = linger_eof,
-	.on_error = linger_error,
-};
-
-void leaving_end(struct leaving *all)
-{
-	struct stream *s;
-
-	while ((s = TAILQ_FIRST(&all->waiting)) || (s = TAILQ_FIRST(&all->sending)))
-		stream_close(s);
-}
-
-void stream_close_flushed(struct stream *s)
-{
-	if (!s)
-		return;
-
-	struct leaving *all = loop_leaving(s->loop);
-
-	if (all->n >= all->max)
-		stream_close(TAILQ_EMPTY(&all->waiting) ? TAILQ_FIRST(&all->sending) : TAILQ_FIRST(&all->waiting));
-	stream_rebind(s, &linger_ops, s);
-	stream_share(s, NULL);
-	s->linger = timer_new(s->loop, linger_over, s);
-	s->flush_until_ms = loop_now_ms(s->loop) + FLUSH_TOTAL_MS;
-	stream_finish(s);
-	if (s->error || s->dead || !s->linger) {
-		stream_close(s);
-		return;
-	}
-	leave_by(s, &all->sending);
-	stream_read(s, true);
-	linger_progress(s);
 }

@@ -36,6 +36,9 @@ struct stream_ops {
 	void (*on_moved)(void *user, size_t n);       /* n bytes were moved to the target of stream_splice() */
 };
 
+extern const struct stream_ops
+    stream_unowned; /* ignore everything: of a stream until its owner calls stream_rebind() */
+
 /* A filter does no I/O: bytes in, bytes out. Data for the peer is appended to *out, even if the call fails; a
  * negative errno breaks the stream after that data was sent. */
 struct stream_filter {
@@ -63,10 +66,12 @@ void stream_read(struct stream *s, bool on);
 /* maximum per read; 0: as much as there is room for */
 void stream_read_max(struct stream *s, size_t n);
 
-/* Writes immediately what it can and queues the rest. Errors are reported by on_error later; if reading is on,
- * after the data that the peer has sent. */
+/* Writes what it can and queues the rest. Small writes that one event of the loop causes are joined and written
+ * when the event is handled; until then stream_queued() does not count them. Errors are reported by on_error later;
+ * if reading is on, after the data that the peer has sent. */
 void stream_write(struct stream *s, struct str data);
 void stream_writev(struct stream *s, const struct str *v, size_t n); /* up to 8 pieces in one system call */
+void stream_push(struct stream *s);                                  /* writes what was joined now */
 size_t stream_queued(const struct stream *s);
 
 /* Sends up to n bytes of a file from *at on without copying them, and advances *at. 0: no room, on_drain will be
@@ -78,8 +83,11 @@ ssize_t stream_sendfile(struct stream *s, int fd, off_t *at, size_t n);
  * same speed. Bytes that cannot be moved are passed to on_data as usual, also if one of the streams is closed,
  * fails or gets another owner before that. n == 0 ends the splice. False: not possible between these two. */
 bool stream_splice(struct stream *s, struct stream *to, uint64_t n);
-void stream_finish(struct stream *s); /* half-closes once the queue is empty; a pipe is closed */
-void stream_close(struct stream *s);  /* immediately; queued data is lost. NULL is allowed */
+void stream_finish(struct stream *s);           /* half-closes once the queue is empty; a pipe is closed */
+bool stream_has_failed(const struct stream *s); /* also if the error is yet to be reported */
+/* True: nothing has arrived since reading was turned off, not even the end. Only if it was on before. */
+bool stream_is_quiet(const struct stream *s);
+void stream_close(struct stream *s); /* immediately; queued data is lost. NULL is allowed */
 
 /* Sends the queued data, then closes. Limited by timeouts and by loop_leaving_max(): above it, those that have
  * been closing for longest are closed at once, beginning with those that only wait for their peer. */

@@ -235,9 +235,10 @@ static int take_plan(struct keeper *k, const struct fetch_plan *plan, struct err
 		k->needed[i] = rc < 0;
 		go.need[i] = rc < 0;
 	}
-	if (fd_send(k->fetch_sock, &go, sizeof go, NULL, 0) < 0)
-		return err_set(e, EPIPE, "the fetcher died");
-	return start_applier(k, e) < 0 ? -e->no : jail_keeper(e);
+	/* No layer is asked for before the keeper has dropped its power. */
+	if (start_applier(k, e) < 0 || jail_keeper(e) < 0)
+		return -e->no;
+	return fd_send(k->fetch_sock, &go, sizeof go, NULL, 0) < 0 ? err_set(e, EPIPE, "the fetcher died") : 0;
 }
 
 static int on_fetch(struct keeper *k, struct err *e)

@@ -13,14 +13,13 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "ipc/settings.h"
 #include "oci/blobs.h"
 #include "oci/keeper.h"
 #include "oci/recipe.h"
 #include "oci/report.h"
 #include "oci/trash.h"
 
-#define MAX_MB 8192 /* size of an unpacked image */
-#define CACHE_MB 10240
 #define MAX_ENTRIES 1000000
 #define STALL_S 30
 #define CREDS_LINE_MAX (64u << 10)
@@ -29,8 +28,9 @@
 
 struct options {
 	struct pull_spec pull;
+	struct pull_options set; /* of atolld, or the defaults */
 	const char *cache, *state, *name, *auth_file;
-	uint64_t cache_mb, idle_s;
+	uint64_t idle_s;
 	int talk; /* -1: stdout, and no socket to read credentials from */
 	bool check, gc, gc_images, upload;
 	char *keep[KEEP_MAX];
@@ -54,6 +54,7 @@ static void usage(void)
 	    "  --cache-mb N         limit of the layers that are kept\n"
 	    "  --state DIR          of the server that the image is for: it stays as long as that needs it\n"
 	    "  --check              only look at the options\n"
+	    "  --settings FD        take the settings of atolld from that file\n"
 	    "  --stall-s N          silence after which a transfer is tried again\n"
 	    "  --talk FD            read credentials from and report to that socket\n"
 	    "  --upload             with --talk: the image is an archive that comes through that socket\n");
@@ -100,7 +101,8 @@ enum {
 	O_CHECK,
 	O_STATE,
 	O_IDLE,
-	O_UPLOAD
+	O_UPLOAD,
+	O_SETTINGS
 };
 
 static const struct option longs[] = {
@@ -121,6 +123,7 @@ static const struct option longs[] = {
 	{ "state", 1, 0, O_STATE },
 	{ "idle-s", 1, 0, O_IDLE },
 	{ "upload", 0, 0, O_UPLOAD },
+	{ "settings", 1, 0, O_SETTINGS },
 	{ 0 },
 };
 
@@ -132,6 +135,32 @@ static int add_keep(struct options *o, char *key, struct err *e)
 		return err_set(e, E2BIG, "--keep: more than %d", KEEP_MAX);
 	o->keep[o->n_keep++] = key;
 	return 0;
+}
+
+static int to_mb(const char *name, const char *z, uint32_t *ret, struct err *e)
+{
+	uint64_t n;
+
+	if (to_number(name, z, MEGABYTES_MAX, &n, e) < 0)
+		return -e->no;
+	*ret = (uint32_t)n;
+	return 0;
+}
+
+/* What atolld passes. Options that come later take precedence. */
+static int take_settings(struct options *o, const char *z, struct err *e)
+{
+	struct pull_options *set = &o->set;
+	uint64_t fd;
+
+	if (to_number("settings", z, 1023, &fd, e) < 0 || options_read((int)fd, OPTIONS_PULL, set, sizeof *set, e) < 0)
+		return -e->no;
+	fd_close((int)fd);
+	o->cache = set->cache;
+	o->state = set->state;
+	if (set->registry_mirrors[0] && policy_add_mirrors(&o->pull.policy, str_of(set->registry_mirrors), e) < 0)
+		return -e->no;
+	return set->registries[0] ? policy_add_registries(&o->pull.policy, str_of(set->registries), e) : 0;
 }
 
 static int take_option(struct options *o, int c, struct err *e)
@@ -169,11 +198,9 @@ static int take_option(struct options *o, int c, struct err *e)
 	case O_IDLE:
 		return to_number("idle-s", optarg, UINT32_MAX, &o->idle_s, e);
 	case O_CACHE_MB:
-		return to_number("cache-mb", optarg, 1u << 24, &o->cache_mb, e);
+		return to_mb("cache-mb", optarg, &o->set.image_cache_mb, e);
 	case O_MAX_MB:
-		if (to_number("max-mb", optarg, 1u << 24, &n, e) == 0)
-			o->pull.max_bytes = n << 20;
-		return e->no ? -e->no : 0;
+		return to_mb("max-mb", optarg, &o->set.image_max_mb, e);
 	case O_MAX_FILES:
 		return to_number("max-files", optarg, 100000000, &o->pull.max_entries, e);
 	case O_STALL:
@@ -186,6 +213,8 @@ static int take_option(struct options *o, int c, struct err *e)
 		return e->no ? -e->no : 0;
 	case O_KEEP:
 		return add_keep(o, optarg, e);
+	case O_SETTINGS:
+		return take_settings(o, optarg, e);
 	default:
 		usage();
 		exit(2);
@@ -312,7 +341,7 @@ static int collect(struct options *o, struct err *e)
 	if (!e->no && o->gc_images)
 		(void)place_remove_images(&p, o->keep, o->n_keep, o->idle_s, &removed, e);
 	if (!e->no && blobs_open(p.images_fd, &b, e) == 0)
-		(void)blobs_trim(&b, o->cache_mb << 20, &freed, e);
+		(void)blobs_trim(&b, (uint64_t)o->set.image_cache_mb << 20, &freed, e);
 	blobs_close(&b);
 	if (!e->no) {
 		(void)dprintf(o->talk < 0 ? STDOUT_FILENO : o->talk,
@@ -375,6 +404,7 @@ static int run(struct options *o, int argc, char **argv, struct err *e)
 {
 	if (o->check)
 		return 0;
+	o->pull.max_bytes = (uint64_t)o->set.image_max_mb << 20;
 	if (geteuid() != 0)
 		return err_set(e, EPERM, "this needs root, to make the namespaces in which it then has no power");
 	if (o->gc)
@@ -385,7 +415,7 @@ static int run(struct options *o, int argc, char **argv, struct err *e)
 	}
 	if (o->upload ? take_upload(o, e) < 0 : take_image(o, argv[optind], e) < 0 || read_creds(o, e) < 0)
 		return -e->no;
-	const struct keeper_spec k = { &o->pull, o->cache, o->state, o->name, o->cache_mb << 20,
+	const struct keeper_spec k = { &o->pull, o->cache, o->state, o->name, (uint64_t)o->set.image_cache_mb << 20,
 		o->talk < 0 ? STDOUT_FILENO : o->talk, o->talk >= 0 };
 
 	return keeper_run(&k, e);
@@ -401,12 +431,15 @@ int main(int argc, char **argv)
 		.pull = { .source_fd = -1,
 		    .platform = platform_here(),
 		    .stall_s = STALL_S,
-		    .max_bytes = (uint64_t)MAX_MB << 20,
 		    .max_entries = MAX_ENTRIES },
-		.cache = getenv("ATOLL_CACHE") ? getenv("ATOLL_CACHE") : "/var/cache/atoll",
-		.cache_mb = CACHE_MB,
+		.set = {
+#define OF pull
+#define SETTING(of, form, name, words, type, array, default_) .name = default_,
+#include "ipc/settings_of.tbl"
+		},
 		.talk = -1,
 	};
+	o.cache = getenv("ATOLL_CACHE") ? getenv("ATOLL_CACHE") : o.set.cache;
 	for (int c; !e.no && (c = getopt_long(argc, argv, "", longs, NULL)) != -1;)
 		(void)take_option(&o, c, &e);
 	if (!e.no)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* atoll-refusals: reads from the kernel which system calls it refused to which process, and reports them to the
- * warden. The warden starts it without privileges and with two fds: 3 is the link to the warden, 4 a socket that
- * the warden has bound to the kernel's audit log and restricted to records of this one kind.
+ * warden. The warden starts it without privileges and with three fds: 3 is the link to the warden, 4 has its
+ * options (ipc/settings.h), 5 is a socket that the warden has bound to the kernel's audit log and restricted to records
+ * of this one kind.
  *
  * So no process of atoll holds CAP_AUDIT_READ while there is anything to read, and no text, not even the
  * kernel's, is parsed as root. */
@@ -20,11 +21,12 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "ipc/settings.h"
 #include "refusals/confine.h"
 #include "refusals/record.h"
 #include "refusals/tally.h"
 
-enum { FD_WARDEN = 3, FD_AUDIT };
+enum { FD_WARDEN = 3, FD_AUDIT = OPTIONS_FD + 1 };
 
 #define ROUND_MAX 256 /* records read at a time */
 #define REST_MS 20    /* pause after that many: bounds the cost of a flood for the machine */
@@ -102,22 +104,22 @@ static int serve(uint32_t base)
 	}
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
+	static struct refusals_options opt;
 	struct err e = ERR_INIT;
-	uint64_t base;
 
 	log_setup("atoll-refusals", LOG_LVL_INFO);
-	/* --run only identifies the instance in a process list */
-	if (argc != 5 || strcmp(argv[1], "--run") != 0 || strcmp(argv[3], "--uid-base") != 0 ||
-	    str_to_u64(str_of(argv[4]), UINT32_MAX, &base) < 0 || fd_cloexec(FD_WARDEN, true) < 0 ||
+	if (options_take(OPTIONS_REFUSALS, &opt, sizeof opt, &e) < 0 || fd_cloexec(FD_WARDEN, true) < 0 ||
 	    fd_cloexec(FD_AUDIT, true) < 0) {
-		(void)fprintf(stderr, "atoll-refusals: this program is started by atolld\n");
+		(void)fprintf(stderr, "atoll-refusals: %s (it is started by atolld)\n",
+		    e.no ? e.text : "the warden's fds are missing");
 		return 2;
 	}
+	log_set_level(opt.log_level);
 	if (refusals_confine(&e) < 0) {
 		log_error("could not start", "err=%s", e.text);
 		return 1;
 	}
-	return serve((uint32_t)base);
+	return serve(opt.uid_base);
 }

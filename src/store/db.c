@@ -503,9 +503,13 @@ int store_open(const char *path, struct store **ret, struct err *e)
 	return 0;
 }
 
-void store_trim(struct store *s)
+void store_trim(struct store *s, size_t above)
 {
-	(void)sqlite3_db_release_memory(s->db);
+	int used = 0, most;
+
+	if (sqlite3_db_status(s->db, SQLITE_DBSTATUS_CACHE_USED, &used, &most, 0) == SQLITE_OK && used >= 0 &&
+	    (size_t)used > above)
+		(void)sqlite3_db_release_memory(s->db);
 }
 
 /* Keeps one copy of the damaged file for analysis. */

@@ -5,6 +5,8 @@
  * synchronous=NORMAL: a crash of the front loses nothing; a crash of the machine ends the sandboxes, too. */
 #pragma once
 
+#include <stddef.h>
+
 #include "base/err.h"
 
 struct store;
@@ -22,7 +24,7 @@ int store_open(const char *path, struct store **ret, struct err *e);
  * to disk and reads it back later, a row takes several times as long, and all clients wait for that. */
 enum store_rows { STORE_ROWS_SMALL, STORE_ROWS_LARGE };
 int store_open_cache(const char *path, enum store_rows rows, const char *schema, struct store **ret, struct err *e);
-void store_trim(struct store *s);                                         /* frees the memory of unused pages */
+void store_trim(struct store *s, size_t above); /* frees the memory of unused pages if it is more than that */
 int store_open_read(const char *path, struct store **ret, struct err *e); /* read-only, without migration; -ENOENT */
 void store_close(struct store *s);                                        /* NULL is allowed */
 int store_version(struct store *s);                                       /* of the schema, for tests and `doctor` */

@@ -6,7 +6,8 @@
 #include "base/str.h"
 #include "store/db_stmt.h"
 
-#define NAME_SIZE 64 /* of a sandbox id */
+#define NAME_SIZE 64            /* of a sandbox id */
+#define CACHE_KEPT (512 * 1024) /* memory that a commit leaves: the pages that the next cells are added to */
 
 /* Stored in place of the team of a dropped notebook; team ids have another form. Deletion goes on after a crash,
  * too. */
@@ -93,7 +94,7 @@ int notebooks_commit(struct store *s, struct err *e)
 	int r = run_plain(s, commit_sql, e);
 
 	/* a large cell leaves megabytes in the cache that the next one, of another sandbox, does not need */
-	store_trim(s);
+	store_trim(s, CACHE_KEPT);
 	return r;
 }
 
@@ -142,11 +143,24 @@ static void bind_str(sqlite3_stmt *st, int at, struct str v)
 	(void)sqlite3_bind_text(st, at, v.n ? v.p : "", (int)v.n, SQLITE_TRANSIENT);
 }
 
+int notebooks_grow(struct store *s, const char *sandbox, const char *team, uint64_t bytes, uint64_t cells,
+    struct err *e)
+{
+	return add_to_head(s, sandbox, team, bytes, cells, 0, e);
+}
+
 int notebooks_add(struct store *s, const char *sandbox, const char *team, const struct cell_row *c, struct err *e)
+{
+	if (add_to_head(s, sandbox, team, c->code.n + c->output.n, 1, 0, e) < 0)
+		return -e->no;
+	return notebooks_add_cell(s, sandbox, c, e);
+}
+
+int notebooks_add_cell(struct store *s, const char *sandbox, const struct cell_row *c, struct err *e)
 {
 	sqlite3_stmt *st;
 
-	if (add_to_head(s, sandbox, team, c->code.n + c->output.n, 1, 0, e) < 0 || stmt_get(s, cell_sql, &st, e) < 0)
+	if (stmt_get(s, cell_sql, &st, e) < 0)
 		return -e->no;
 	stmt_text(st, 1, sandbox);
 	stmt_u64(st, 2, c->n);

@@ -30,6 +30,11 @@ void notebooks_rollback(struct store *s); /* after any failure in between, or of
 /* The number of bytes and cells of a sandbox; 0 if none. */
 int notebooks_size(struct store *s, const char *sandbox, uint64_t *ret_bytes, uint64_t *ret_cells, struct err *e);
 int notebooks_add(struct store *s, const char *sandbox, const char *team, const struct cell_row *c, struct err *e);
+/* In two steps, for many cells of one notebook in a transaction: the first one with notebooks_add(), the others alone,
+ * and their sum before the commit. */
+int notebooks_add_cell(struct store *s, const char *sandbox, const struct cell_row *c, struct err *e);
+int notebooks_grow(struct store *s, const char *sandbox, const char *team, uint64_t bytes, uint64_t cells,
+    struct err *e);
 /* counts a cell that there was no room for */
 int notebooks_missed(struct store *s, const char *sandbox, const char *team, struct err *e);
 int notebooks_context(struct store *s, const char *sandbox, const char *context, const char *language, struct err *e);

@@ -14,6 +14,7 @@
 #include "engine/slot.h"
 #include "loop/loop.h"
 #include "warden/link.h"
+#include "warden/pairs.h"
 #include "warden/warden.h"
 
 struct child {
@@ -138,6 +139,7 @@ void warden_let_go(const struct warden *w)
 	fd_close(w->dns_udp);
 	fd_close(w->dns_tcp);
 	fd_close(w->proxy);
+	pairs_let_go(w->pairs);
 	if (w->eg.link)
 		fd_close(link_fd(w->eg.link));
 	if (w->link)

@@ -15,12 +15,13 @@
 #include "warden/aside.h"
 #include "warden/link.h"
 #include "warden/policy.h"
-#include "warden/unit.h"
+#include "warden/unit_state.h"
 #include "warden/warden.h"
 #include "warden/warm.h"
 
 struct builder {
 	struct unit *sb;
+	builder_done *done;
 	struct loop *loop;
 	pid_t pid;
 	bool reported; /* exits by itself */
@@ -48,7 +49,8 @@ static int child_build(const struct unit *sb, struct engine_record *ret, int *re
 		    w->ops->network(w->engine, &sb->er, sb->er.spec.no_internet, &p, e) < 0)
 			return -e->no;
 	}
-	return (sb->restoring ? w->ops->restore : w->ops->start)(w->engine, &sb->er.spec, ret, ret_pidfd, e);
+	return sb->restoring ? w->ops->restore(w->engine, &sb->er.spec, ret, ret_pidfd, e)
+			     : w->ops->start(w->engine, &sb->er.spec, &sb->pair, ret, ret_pidfd, e);
 }
 
 static __attribute__((noreturn)) void child_main(const struct unit *sb, int sock, pid_t warden)
@@ -74,10 +76,11 @@ static __attribute__((noreturn)) void child_main(const struct unit *sb, int sock
 static void builder_finish(struct builder *b, int r, const struct engine_record *er, int pidfd, const struct err *e)
 {
 	struct unit *sb = b->sb;
+	builder_done *done = b->done;
 
 	builder_free(b);
 	sb->builder = NULL;
-	unit_built(sb, r, er, pidfd, e);
+	done(sb, r, er, pidfd, e);
 }
 
 static void on_report(void *user, int events)
@@ -123,7 +126,7 @@ static void on_stuck(void *user)
 	builder_finish(b, -ETIMEDOUT, NULL, -1, &e);
 }
 
-int builder_new(struct unit *sb, struct builder **ret, struct err *e)
+int builder_new(struct unit *sb, builder_done *done, struct builder **ret, struct err *e)
 {
 	struct loop *l = sb->w->loop;
 	struct builder *b = calloc(1, sizeof *b);
@@ -136,7 +139,7 @@ int builder_new(struct unit *sb, struct builder **ret, struct err *e)
 		free(b);
 		return -e->no;
 	}
-	*b = (struct builder) { .sb = sb, .loop = l, .sock = -1 };
+	*b = (struct builder) { .sb = sb, .done = done, .loop = l, .sock = -1 };
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0) {
 		(void)err_sys(e, "make a socket for the builder");
 		builder_free(b);

@@ -9,12 +9,16 @@
 #include "base/err.h"
 
 struct builder;
+struct engine_record;
 struct unit;
 
 #define BUILDER_MS 20000
 #define BUILDER_RESTORE_MS 150000 /* gigabytes of memory may have to be read from disk */
 
-/* Calls unit_built() later, unless it fails immediately. */
-int builder_new(struct unit *sb, struct builder **ret, struct err *e);
+/* 0, with what the engine made and a pidfd that the callee owns; or -errno and e. The builder is freed. */
+typedef void builder_done(struct unit *sb, int r, const struct engine_record *er, int pidfd, const struct err *e);
+
+/* Calls done() later, unless it fails immediately. */
+int builder_new(struct unit *sb, builder_done *done, struct builder **ret, struct err *e);
 
 void builder_free(struct builder *b); /* kills it unless it has reported; NULL is allowed */

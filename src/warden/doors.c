@@ -18,7 +18,8 @@
 #define DOMAIN_DEFAULT "atoll.localhost" /* as in `atoll tls init` */
 #define HTTPS_PORT "443"
 
-static int open_all(struct warden *w, const char *list, const char *kind, char *ret_url, size_t url_size, struct err *e)
+static int open_all(struct warden *w, const char *list, enum door_kind kind, char *ret_url, size_t url_size,
+    struct err *e)
 {
 	struct str rest = str_of(list), word;
 
@@ -36,7 +37,7 @@ static int open_all(struct warden *w, const char *list, const char *kind, char *
 		d->kind = kind;
 		w->n_doors++;
 		if (!ret_url[0])
-			(void)snprintf(ret_url, url_size, "%s://%s", strcmp(kind, "https") == 0 ? kind : "http", at);
+			(void)snprintf(ret_url, url_size, "%s://%s", kind == DOOR_HTTPS ? "https" : "http", at);
 	}
 	return 0;
 }
@@ -51,7 +52,7 @@ static void open_beside(struct warden *w, struct err *e)
 	    (!strstr(w->ready_url, "//127.0.0.1:") && !strstr(w->ready_url, "//0.0.0.0:")))
 		return;
 	(void)snprintf(where, sizeof where, "[::1]%s", port);
-	if (open_all(w, where, "both", url, sizeof url, e) == 0)
+	if (open_all(w, where, DOOR_BOTH, url, sizeof url, e) == 0)
 		return;
 	if (e->no != EADDRNOTAVAIL && e->no != EAFNOSUPPORT) /* the machine has no IPv6 */
 		log_warn("names below localhost also resolve to ::1, which is not served: some clients cannot connect",
@@ -67,7 +68,7 @@ static int open_listen(struct warden *w, struct err *e)
 	bool both = c->local_tls && !c->tls_listen[0] && certs_open(c, TLS_FILE_CERT, &cert, e) == 0;
 
 	*e = ERR_INIT; /* `atoll serve` has already reported why there is none */
-	if (open_all(w, c->listen, both ? "both" : "http", w->ready_url, sizeof w->ready_url, e) < 0)
+	if (open_all(w, c->listen, both ? DOOR_BOTH : DOOR_HTTP, w->ready_url, sizeof w->ready_url, e) < 0)
 		return -e->no;
 	if (!both)
 		return 0;
@@ -80,11 +81,12 @@ static int open_listen(struct warden *w, struct err *e)
 static int open_debug(struct warden *w, struct err *e)
 {
 	static const struct {
-		const char *kind, *port;
+		enum door_kind kind;
+		const char *port;
 	} ports[] = {
-		{ "http", "3000" },
-		{ "debug-envd", "49983" },
-		{ "debug-interpreter", "49999" },
+		{ DOOR_HTTP, "3000" },
+		{ DOOR_DEBUG_ENVD, "49983" },
+		{ DOOR_DEBUG_INTERPRETER, "49999" },
 	};
 	static const char *const hosts[] = { "127.0.0.1", "[::1]" };
 
@@ -150,7 +152,7 @@ static int open_inside(struct warden *w, struct err *e)
 
 	if (layout_names(w->instance, &d->fd, e) < 0)
 		return -e->no;
-	d->kind = c->tls_listen[0] ? "https" : w->tls_url[0] ? "both" : "http";
+	d->kind = c->tls_listen[0] ? DOOR_HTTPS : w->tls_url[0] ? DOOR_BOTH : DOOR_HTTP;
 	w->n_doors++;
 	w->names_port = (uint16_t)strtoul(port ? port + 1 : HTTPS_PORT, NULL, 10);
 	return 0;
@@ -172,7 +174,7 @@ int doors_open(struct warden *w, struct err *e)
 
 	if (c->tls_listen[0] && check_certs(c, e) < 0)
 		return -e->no;
-	if (open_listen(w, e) < 0 || open_all(w, c->tls_listen, "https", w->tls_url, sizeof w->tls_url, e) < 0 ||
+	if (open_listen(w, e) < 0 || open_all(w, c->tls_listen, DOOR_HTTPS, w->tls_url, sizeof w->tls_url, e) < 0 ||
 	    choose_domain(w, e) < 0 || open_inside(w, e) < 0 || (c->debug_ports && open_debug(w, e) < 0))
 		return -e->no;
 	rand_bytes(w->ticket_secret, sizeof w->ticket_secret);

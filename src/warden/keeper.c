@@ -13,8 +13,9 @@
 #include "base/log.h"
 #include "loop/loop.h"
 #include "warden/aside.h"
-#include "warden/front.h"
-#include "warden/unit.h"
+#include "warden/front_send.h"
+#include "warden/unit/freeze.h"
+#include "warden/unit_state.h"
 #include "warden/warden.h"
 
 struct keeper {

@@ -20,8 +20,10 @@
 #include "warden/certs.h"
 #include "warden/doors.h"
 #include "warden/front.h"
+#include "warden/front_send.h"
 #include "warden/isolate.h"
 #include "warden/layout.h"
+#include "warden/pairs.h"
 #include "warden/records.h"
 #include "warden/registry.h"
 #include "warden/service/agent.h"
@@ -31,6 +33,7 @@
 #include "warden/service/service.h"
 #include "warden/service/webhooks.h"
 #include "warden/unit.h"
+#include "warden/unit/network.h"
 #include "warden/volume.h"
 #include "warden/warden.h"
 #include "warden/warm.h"
@@ -53,7 +56,7 @@ struct programs {
 
 static bool work_left(const struct warden *w)
 {
-	if (!w->cfg.keep_on_stop)
+	if (w->cfg.on_stop == STOP_KILL)
 		return w->n_sandboxes > 0;
 	for (size_t i = 0; i < SLOTS_MAX; i++) {
 		const struct unit *sb = w->slots[i];
@@ -69,7 +72,7 @@ void warden_settle(struct warden *w)
 {
 	if (!w->stopping || service_running(w->front))
 		return;
-	if (!w->cfg.keep_on_stop)
+	if (w->cfg.on_stop == STOP_KILL)
 		units_kill_all(w); /* those that were left to the front */
 	if (work_left(w))
 		return;
@@ -105,18 +108,19 @@ static void on_stop(void *user, int signo)
 
 	if (w->stopping)
 		return;
-	log_info("stopping", "signal=%d sandboxes=%u %s", signo, w->n_sandboxes, w->cfg.keep_on_stop ? "keep" : "kill");
+	log_info("stopping", "signal=%d sandboxes=%u %s", signo, w->n_sandboxes,
+	    w->cfg.on_stop == STOP_KEEP ? "keep" : "kill");
 	w->stopping = true;
 	front_shutdown(w);
 	service_stop(w->front, !w->link);
 	units_cancel_queue(w);
-	bool writes = !w->cfg.keep_on_stop && w->link && units_kill_running(w);
+	bool writes = w->cfg.on_stop == STOP_KILL && w->link && units_kill_running(w);
 
 	timer_arm(w->stop_timer, writes ? STOP_WRITES_MS : STOP_GRACE_MS);
 	warden_settle(w);
 }
 
-/* Rereads the log level only; the other settings are in use. */
+/* Rereads the settings that may change, which is the log level; the others are in use. */
 static void reread_config(struct warden *w)
 {
 	static struct config again; /* too large for the stack of a handler */
@@ -124,15 +128,15 @@ static void reread_config(struct warden *w)
 	char *argv[] = { "atolld", path, NULL };
 	struct err e = ERR_INIT;
 
-	(void)snprintf(path, sizeof path, "--config=%s", w->cfg.file);
+	(void)snprintf(path, sizeof path, "--config=%s", w->cfg.config);
 	if (config_load(&again, 2, argv, &e) < 0) {
 		log_warn("configuration not reloaded", "err=%s", e.text);
 		return;
 	}
-	w->cfg.log_level = again.log_level;
-	log_set_level(again.log_level);
+	config_reload(&w->cfg, &again);
+	log_set_level(w->cfg.log_level);
 	front_set_log_level(w);
-	log_info("log level reloaded", "level=%d", (int)again.log_level);
+	log_info("log level reloaded", "level=%d", (int)w->cfg.log_level);
 }
 
 static void on_hup(void *user, int signo)
@@ -140,7 +144,7 @@ static void on_hup(void *user, int signo)
 	struct warden *w = user;
 
 	(void)signo;
-	if (w->cfg.file[0])
+	if (w->cfg.config[0])
 		reread_config(w);
 	if (w->tls_url[0])
 		front_tls_files(w);
@@ -154,6 +158,7 @@ static void on_tick(void *user)
 	egress_tick(w);
 	refusals_tick(w);
 	warm_tick(w->warm);
+	pairs_tick(w->pairs);
 	aside_reap_orphans();
 	timer_arm(w->tick_timer, TICK_MS);
 }
@@ -244,11 +249,11 @@ static int open_engine(struct warden *w, const char *init, struct err *e)
 		.tools_key = w->cfg.tools,
 		.storage_bytes = w->cfg.pool_size_mb << 20,
 		.storage_max_bytes = w->cfg.pool_max_mb << 20,
-		.no_storage = w->cfg.no_storage,
+		.no_storage = w->cfg.no_pool,
 		.mem_total_bytes = w->cfg.mem_total_mb << 20,
 		.cpu_weight = (uint32_t)w->cfg.cpu_weight,
-		.open_ranges = w->cfg.allow_private,
-		.n_open_ranges = w->cfg.n_allow_private,
+		.open_ranges = w->cfg.allow_private.v,
+		.n_open_ranges = w->cfg.allow_private.n,
 		.egress_uid = egress_uid,
 		.proxy_port = LAYOUT_PROXY_PORT,
 		.names_port = w->names_port,
@@ -301,7 +306,7 @@ static int find_programs(const struct config *c, struct programs *p, struct err 
 static int open_helpers(struct warden *w, const struct programs *p, struct err *e)
 {
 	if (layout_gateway(w->instance, &w->dns_udp, &w->dns_tcp, &w->proxy, e) < 0 || isolate_power(e) < 0 ||
-	    egress_open(w, p->egress_fd, p->egress, e) < 0 || refusals_open(w, e) < 0 ||
+	    egress_open(w, p->egress_fd, p->egress, unit_told, e) < 0 || refusals_open(w, e) < 0 ||
 	    agent_open(w, p->agent_fd, p->agent, e) < 0 || webhooks_open(w, e) < 0)
 		return -e->no;
 	return front_open(w, p->front_fd, p->front, FRONT_STATE, e);
@@ -333,10 +338,11 @@ static int warden_open(struct warden *w, struct programs *p, struct err *e)
 		log_warn("started with no_new_privs: sudo and other set-uid programs will not work inside sandboxes",
 		    "pid=%d", (int)getpid());
 	date_templates(&w->cfg);
-	if (find_programs(&w->cfg, p, e) < 0 || pull_check_config(w, e) < 0 || open_places(w, e) < 0 ||
+	if (find_programs(&w->cfg, p, e) < 0 || pull_open(w, e) < 0 || open_places(w, e) < 0 ||
 	    open_engine(w, p->init, e) < 0 || open_helpers(w, p, e) < 0)
 		return -e->no;
 	w->warm = warm_new(w); /* last, so that its children inherit the confinement */
+	w->pairs = pairs_new(w, units_run_queue);
 	pull_tidy(w);
 	timer_arm(w->tick_timer, TICK_MS);
 	log_info("open", "instance=%u state=%s run=%s sandboxes=%u", w->instance, w->cfg.state, w->cfg.run,
@@ -357,6 +363,7 @@ static void warden_close(struct warden *w)
 		refusals_close(w);
 		webhooks_close(w);
 		warm_free(w->warm);
+		pairs_free(take_ptr(&w->pairs));
 		aside_leave();
 		warden_volumes_free(w);
 		units_free(w);
@@ -390,6 +397,7 @@ int main(int argc, char **argv)
 		.proxy = -1,
 		.refusals = { .fd = -1, .exe_fd = -1 },
 		.webhooks = { .exe_fd = -1 },
+		.pull = { .exe_fd = -1, .options = -1 },
 		.records_dir = -1,
 		.ops = &engine_ns };
 	static struct programs p = { .front_fd = -1, .egress_fd = -1, .agent_fd = -1 };
@@ -402,6 +410,10 @@ int main(int argc, char **argv)
 	if (config_load(&w.cfg, argc, argv, &e) < 0) {
 		(void)fprintf(stderr, "atolld: %s\n", e.text);
 		return 2;
+	}
+	if (w.cfg.help) {
+		config_print_help();
+		return 0;
 	}
 	if (w.cfg.version) {
 		(void)printf("atolld %s\n", ATOLL_VERSION);

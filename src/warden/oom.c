@@ -14,8 +14,8 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "loop/loop.h"
-#include "warden/front.h"
-#include "warden/unit.h"
+#include "warden/front_send.h"
+#include "warden/unit_state.h"
 #include "warden/warden.h"
 
 #define LOOK_MS 3
@@ -90,14 +90,27 @@ static void on_timer(void *user)
 	look(user);
 }
 
+/* Makes the fd report the next event. False: its cgroup is gone, and the fd would report that for ever. */
+static bool drain(const struct unit *sb)
+{
+	char z[1024];
+
+	if (sb->oom.by_priority)
+		return pread(sb->oom.fd, z, sizeof z, 0) >= 0;
+	while (read(sb->oom.fd, z, sizeof z) > 0)
+		;
+	return true;
+}
+
 static void on_event(void *user, int events)
 {
 	struct unit *sb = user;
-	char z[1024];
 
 	(void)events;
-	while (read(sb->oom.fd, z, sizeof z) > 0)
-		;
+	if (!drain(sb)) {
+		watch_free(take_ptr(&sb->oom.watch));
+		return;
+	}
 	sb->oom.looks = LOOKS;
 	look(sb);
 }
@@ -110,7 +123,9 @@ void oom_begin(struct unit *sb)
 
 	sb->oom.timer = timer_new(w->loop, on_timer, sb);
 	sb->oom.hurry = timer_new(w->loop, on_hurry, sb);
-	if (!sb->oom.timer || !sb->oom.hurry || w->ops->oom_watch(w->engine, &sb->er, &sb->oom.fd, &e) < 0) {
+	int how = w->ops->oom_watch(w->engine, &sb->er, &sb->oom.fd, &e);
+
+	if (!sb->oom.timer || !sb->oom.hurry || how < 0) {
 		log_warn("could not watch for out-of-memory kills: they are not reported", "id=%s err=%s",
 		    sb->er.spec.id, e.text);
 		return;
@@ -118,7 +133,8 @@ void oom_begin(struct unit *sb)
 	/* An earlier warden has reported these, or they were missed. */
 	if (w->ops->usage(w->engine, &sb->er, &us, &e) == 0)
 		sb->oom.seen = us.oom_kills;
-	sb->oom.watch = watch_new(w->loop, sb->oom.fd, WATCH_IN, on_event, sb);
+	sb->oom.by_priority = how == ENGINE_OOM_PRIORITY;
+	sb->oom.watch = watch_new(w->loop, sb->oom.fd, sb->oom.by_priority ? WATCH_PRI : WATCH_IN, on_event, sb);
 }
 
 void oom_end(struct unit *sb)

@@ -10,7 +10,7 @@
 #include "ipc/check.h"
 #include "warden/audit.h"
 #include "warden/certs.h"
-#include "warden/front.h"
+#include "warden/front_send.h"
 #include "warden/handlers.h"
 #include "warden/keeper.h"
 #include "warden/link.h"
@@ -18,7 +18,11 @@
 #include "warden/service/egress.h"
 #include "warden/service/pull.h"
 #include "warden/service/webhooks.h"
+#include "warden/slots.h"
 #include "warden/unit.h"
+#include "warden/unit/freeze.h"
+#include "warden/unit/limit.h"
+#include "warden/unit/network.h"
 #include "warden/warden.h"
 #include "warden/warm.h"
 
@@ -75,6 +79,7 @@ void op_hello(struct warden *w, const void *msg)
 	re.instance = w->instance;
 	re.max_sandboxes = (uint32_t)w->cfg.max_sandboxes;
 	re.n_templates = w->cfg.n_templates;
+	re.builders = w->max_builders;
 	re.log_level = w->cfg.log_level;
 	re.defaults = config_limits(w->cfg.defaults);
 	re.maxima = config_limits(w->cfg.maxima);
@@ -144,7 +149,7 @@ void op_thaw(struct warden *w, const void *msg)
 	if (!sb)
 		return;
 	/* Frozen units are spared until the front exits, and killed then: one that runs again would be lost. */
-	if (w->stopping && !w->cfg.keep_on_stop) {
+	if (w->stopping && w->cfg.on_stop == STOP_KILL) {
 		front_error(w, w->life, m->head.seq, ESHUTDOWN, "the server is stopping");
 		return;
 	}

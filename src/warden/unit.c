@@ -13,13 +13,18 @@
 #include "loop/loop.h"
 #include "warden/aside.h"
 #include "warden/builder.h"
-#include "warden/front.h"
+#include "warden/front_send.h"
 #include "warden/keeper.h"
 #include "warden/oom.h"
+#include "warden/pairs.h"
 #include "warden/policy.h"
 #include "warden/records.h"
 #include "warden/service/egress.h"
 #include "warden/service/refusals.h"
+#include "warden/slots.h"
+#include "warden/unit/freeze.h"
+#include "warden/unit/limit.h"
+#include "warden/unit/network.h"
 #include "warden/warden.h"
 
 #define REAP_FIRST_MS 2
@@ -43,24 +48,15 @@ static const unsigned may_follow[] = {
 	[UNIT_ENDING] = 0,
 };
 
-static void queue_run(struct warden *w);
 static void unit_end(struct unit *sb);
 static void start_failed(struct unit *sb, int no, const char *text);
+static builder_done on_built;
 
 static void unit_set_state(struct unit *sb, enum unit_state to)
 {
 	assert(may_follow[sb->state] & BIT(to));
 	log_debug("sandbox state", "id=%s to=%s", sb->er.spec.id, state_name[to]);
 	sb->state = to;
-}
-
-struct unit *unit_find(struct warden *w, const char *id)
-{
-	for (size_t i = 0; i < SLOTS_MAX; i++) {
-		if (w->slots[i] && strcmp(w->slots[i]->er.spec.id, id) == 0)
-			return w->slots[i];
-	}
-	return NULL;
 }
 
 static struct unit *unit_new(struct warden *w, uint32_t slot)
@@ -72,10 +68,17 @@ static struct unit *unit_new(struct warden *w, uint32_t slot)
 	sb->w = w;
 	sb->pidfd = -1;
 	sb->oom.fd = -1;
+	sb->pair = ENGINE_PAIR_NONE;
 	sb->er.spec.slot = slot;
 	w->slots[slot] = sb;
 	w->n_sandboxes++;
 	return sb;
+}
+
+static void pair_drop(struct engine_pair *p)
+{
+	fd_close(take_fd(&p->user));
+	fd_close(take_fd(&p->net));
 }
 
 /* Frees memory and fds, and the slot. */
@@ -89,6 +92,7 @@ static void unit_free(struct unit *sb)
 	w->n_sandboxes--;
 	builder_free(sb->builder);
 	keeper_free(sb->keeper);
+	pair_drop(&sb->pair);
 	oom_end(sb);
 	watch_free(sb->watch);
 	timer_free(sb->timer);
@@ -149,7 +153,7 @@ static void on_reap(void *user)
 		    sb->networking ? "its network is being changed" : "its limits are being changed");
 		return;
 	}
-	if (w->cfg.no_storage && !sb->swept) {
+	if (w->cfg.no_pool && !sb->swept) {
 		sb->swept = true;
 		if (aside_run(w->loop, sweep, on_reap, sb) == 0)
 			return;
@@ -254,29 +258,6 @@ void unit_kill(struct unit *sb)
 
 /* --- start ------------------------------------------------------------------------------------------------- */
 
-/* Slots are used in turn, so that the kernel has time to clean up after one that was just freed (links take a
- * while). There are more slots than sandboxes are allowed: one that is ending, or was killed, still holds its
- * slot, but a start does not have to wait for it. */
-static int slot_find(struct warden *w, uint32_t *ret)
-{
-	uint32_t live = 0, found = w->n_slots;
-
-	for (uint32_t i = 0; i < w->n_slots; i++) {
-		uint32_t slot = (w->next_slot + i) % w->n_slots;
-		const struct unit *sb = w->slots[slot];
-
-		if (sb)
-			live += sb->state != UNIT_ENDING && !sb->reason && !sb->unwanted;
-		else if (found == w->n_slots)
-			found = slot;
-	}
-	if (found == w->n_slots || live >= w->cfg.max_sandboxes)
-		return -EMFILE;
-	w->next_slot = (found + 1) % w->n_slots;
-	*ret = found;
-	return 0;
-}
-
 static void start_failed(struct unit *sb, int no, const char *text)
 {
 	/* A cancelled start is not a failure: a server that stops cancels the starts for its warm pool. */
@@ -314,18 +295,20 @@ static int build(struct unit *sb, struct err *e)
 
 	if (record_write(sb->w->records_dir, &rec, e) < 0)
 		return -e->no;
-	if (builder_new(sb, &sb->builder, e) < 0) {
+	if (builder_new(sb, on_built, &sb->builder, e) < 0) {
 		record_remove(sb->w->records_dir, sb->er.spec.id);
 		return -e->no;
 	}
+	pair_drop(&sb->pair); /* the builder has it now, and its end is that of the pair */
 	unit_set_state(sb, UNIT_BUILDING);
 	sb->w->n_builders++;
 	return 0;
 }
 
-static void queue_run(struct warden *w)
+void units_run_queue(struct warden *w)
 {
-	while (w->first_queued && w->n_builders < w->max_builders) {
+	while (w->first_queued && w->n_builders < w->max_builders &&
+	    !pairs_makes(w->pairs, w->first_queued->er.spec.slot)) {
 		struct unit *sb = queue_pop(w);
 		struct err e = ERR_INIT;
 
@@ -363,18 +346,24 @@ static void take_mounts(struct engine_spec *sp, const char *p, uint32_t n)
 
 int unit_start(struct warden *w, const struct msg_start *m, struct err *e)
 {
+	struct engine_pair pair = ENGINE_PAIR_NONE;
+	bool restores = m->flags & START_RESTORE;
 	uint32_t slot;
 
 	if (w->stopping)
 		return err_set(e, ESHUTDOWN, "the server is stopping");
 	if (unit_find(w, m->id))
 		return err_set(e, EEXIST, "sandbox '%s' exists", m->id);
-	if (slot_find(w, &slot) < 0)
+	if (slot_take(w, restores ? NULL : m->template_key, &slot, &pair) < 0)
 		return err_set(e, EMFILE, "all %u places for sandboxes are taken", (unsigned)w->cfg.max_sandboxes);
 	struct unit *sb = unit_new(w, slot);
 
-	if (sb)
+	if (sb) {
+		sb->pair = pair;
 		sb->timer = timer_new(w->loop, on_reap, sb);
+	} else {
+		pair_drop(&pair);
+	}
 	if (!sb || !sb->timer || take_policy(sb, m + 1, m->n_policy) < 0) {
 		if (sb)
 			unit_free(sb);
@@ -385,7 +374,7 @@ int unit_start(struct warden *w, const struct msg_start *m, struct err *e)
 	memcpy(sp->id, m->id, sizeof sp->id);
 	memcpy(sp->template_key, m->template_key, sizeof sp->template_key);
 	memcpy(sp->from, m->from, sizeof sp->from);
-	sb->restoring = m->flags & START_RESTORE;
+	sb->restoring = restores;
 	sp->no_internet = m->flags & START_NO_INTERNET;
 	take_mounts(sp, (const char *)(m + 1) + m->n_policy, m->n_mounts);
 	sp->limits = limits_from_msg(&m->limits);
@@ -396,7 +385,7 @@ int unit_start(struct warden *w, const struct msg_start *m, struct err *e)
 	if (held_policy_proxied(sb->policy))
 		egress_tell(sb, false); /* meanwhile it is being built */
 	queue_push(sb);
-	queue_run(w);
+	units_run_queue(w);
 	return 0;
 }
 
@@ -414,12 +403,14 @@ static int settle_built(struct unit *sb, const struct engine_record *er, int pid
 	return record_write(sb->w->records_dir, &rec, e);
 }
 
-void unit_built(struct unit *sb, int r, const struct engine_record *er, int pidfd, const struct err *e)
+static void on_built(struct unit *sb, int r, const struct engine_record *er, int pidfd, const struct err *e)
 {
 	struct warden *w = sb->w;
 	struct err own = ERR_INIT;
 
 	w->n_builders--;
+	if (r == 0 && !sb->restoring)
+		pairs_used(w->pairs, sb->er.spec.template_key);
 	if (r < 0) {
 		start_failed(sb, -r, e->text);
 		unit_undo(sb);
@@ -438,7 +429,8 @@ void unit_built(struct unit *sb, int r, const struct engine_record *er, int pidf
 		if (!sb->telling.seq) /* otherwise the answer waits for atoll-egress */
 			unit_told(sb);
 	}
-	queue_run(w);
+	units_run_queue(w);
+	pairs_run(w->pairs);
 }
 
 /* Restores the egress limits, because the firewall was loaded anew. */

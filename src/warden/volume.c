@@ -15,10 +15,10 @@
 #include "ipc/check.h"
 #include "loop/loop.h"
 #include "warden/aside.h"
-#include "warden/front.h"
+#include "warden/front_send.h"
 #include "warden/handlers.h"
 #include "warden/link.h"
-#include "warden/unit.h"
+#include "warden/unit_state.h"
 #include "warden/warden.h"
 
 #define NO_PLACE UINT32_MAX

@@ -12,10 +12,10 @@
 #include "warden/proto.h"
 
 #define SLOTS_MAX 2000
-#define DOORS_MAX 12 /* listening sockets for clients */
 
 struct link;
 struct loop;
+struct pairs;
 struct unit;
 struct service;
 struct sigwatch;
@@ -26,7 +26,7 @@ struct watch;
 
 struct door { /* a listening socket that the front serves */
 	int fd;
-	const char *kind; /* its purpose, for the front: "http", "https" */
+	enum door_kind kind;
 };
 
 struct warden {
@@ -35,6 +35,7 @@ struct warden {
 	const struct engine_ops *ops;
 	struct engine *engine;
 	struct warm *warm;
+	struct pairs *pairs; /* NULL: none are kept */
 
 	uint32_t instance;
 	int registry_fd, pid_fd; /* held locks */
@@ -52,9 +53,10 @@ struct warden {
 	struct service *front, *egress, *agent;
 	struct link *link; /* to the front; NULL while there is none */
 	struct egress_state {
-		struct link *link; /* NULL while there is none */
-		uint32_t sent;     /* number of the last message */
-		uint64_t asked_ms; /* when the oldest unanswered message was sent; 0: none */
+		void (*told)(struct unit *sb); /* its policy was acknowledged */
+		struct link *link;             /* NULL while there is none */
+		uint32_t sent;                 /* number of the last message */
+		uint64_t asked_ms;             /* when the oldest unanswered message was sent; 0: none */
 	} eg;
 	struct agent_state {
 		struct link *link;   /* NULL while there is none */
@@ -91,7 +93,11 @@ struct warden {
 	struct volume_job *volume_jobs[ENGINE_VOLUME_PLACES]; /* programs that serve volumes */
 	uint32_t n_volume_sets;                               /* children that create or change volumes */
 
-	uint32_t n_pulls; /* programs that fetch images */
+	struct pull_state {
+		int exe_fd;  /* -1: the program is missing */
+		int options; /* sealed file, for each of them */
+		uint32_t n;  /* that run */
+	} pull;
 
 	bool stopping;
 	int exit_code;

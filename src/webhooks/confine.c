@@ -5,10 +5,7 @@
 #include "webhooks/confine.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "base/cage.h"
@@ -97,21 +94,14 @@ static int add_more(scmp_filter_ctx ctx)
 
 int webhooks_confine(struct err *e)
 {
-	/* resolv.conf is replaced when it changes, so directories are allowed: /etc, and the one that a link
-	 * there points to. */
-	char real[PATH_MAX];
-	struct landlock_path paths[] = { { "/etc", LANDLOCK_READ_FILES }, { "/etc", LANDLOCK_READ_FILES } };
+	struct cage_resolver files;
 
-	if (realpath("/etc/resolv.conf", real)) {
-		*strrchr(real, '/') = '\0';
-		if (real[0])
-			paths[1].path = real;
-	}
+	cage_resolver_init(&files);
 	return cage_close(&(struct cage) { .calls = allowed,
 			      .n_calls = ARRAY_LEN(allowed),
 			      .more = add_more,
-			      .paths = paths,
-			      .n_paths = ARRAY_LEN(paths),
+			      .paths = files.paths,
+			      .n_paths = ARRAY_LEN(files.paths),
 			      .landlock_flags = LANDLOCK_MAY_CONNECT },
 	    e);
 }

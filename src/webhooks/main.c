@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* atoll-webhooks: delivers webhooks: speaks TLS to hosts named by users, and reads their answers. The warden
- * starts it with fd 3, the socket to the warden, over which it receives the socket to the current front. Jobs
- * come from there (ipc/webhooks.h). It knows no secrets except the URLs, stores nothing, and drops its jobs when
- * the front exits: the next front sends them again. */
+ * starts it with fd 3, the socket to the warden, over which it receives the socket to the current front, and fd 4, its
+ * options (ipc/settings.h). Jobs come from the front (ipc/webhooks.h). It knows no secrets except the URLs, stores
+ * nothing, and drops its jobs when the front exits: the next front sends them again. */
 #include <errno.h>
 #include <netdb.h>
 #include <nss.h>
@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "ipc/settings.h"
 #include "ipc/webhooks.h"
 #include "webhooks/confine.h"
 #include "webhooks/send.h"
@@ -96,26 +97,7 @@ static void read_front(struct webhooks *h)
 	}
 }
 
-static bool take_option(struct sender_options *o, const char *name, const char *value)
-{
-	enum log_level level;
-
-	if (strcmp(name, "--run") == 0) /* only identifies the instance in a process list */
-		return true;
-	if (strcmp(name, "--log-level") == 0 && log_level_parse(value, &level) == 0) {
-		log_set_level(level);
-		return true;
-	}
-	if (strcmp(name, "--ca-file") == 0) {
-		o->ca_file = value;
-		return true;
-	}
-	o->allow_own = strcmp(value, "own") == 0;
-	o->allow_private = o->allow_own || strcmp(value, "yes") == 0;
-	return strcmp(name, "--allow-private") == 0 && (o->allow_private || strcmp(value, "no") == 0);
-}
-
-static int open_all(struct webhooks *h, const struct sender_options *o, struct err *e)
+static int open_all(struct webhooks *h, const struct webhooks_options *o, struct err *e)
 {
 	if (fd_cloexec(FD_WARDEN, true) < 0 || fd_nonblock(FD_WARDEN, true) < 0)
 		return err_set(e, EBADF, "the warden's fd is missing");
@@ -128,19 +110,18 @@ static int open_all(struct webhooks *h, const struct sender_options *o, struct e
 	return webhooks_confine(e);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-	struct sender_options o = { .ca_file = "" };
+	static struct webhooks_options o;
 	struct webhooks h = { .front = -1 };
 	struct err e = ERR_INIT;
 
 	log_setup("atoll-webhooks", LOG_LVL_INFO);
-	for (int i = 1; i < argc; i += 2) {
-		if (i + 1 == argc || !take_option(&o, argv[i], argv[i + 1])) {
-			(void)fprintf(stderr, "atoll-webhooks: unexpected argument '%s'\n", argv[i]);
-			return 2;
-		}
+	if (options_take(OPTIONS_WEBHOOKS, &o, sizeof o, &e) < 0) {
+		(void)fprintf(stderr, "atoll-webhooks: %s (it is started by atolld)\n", e.text);
+		return 2;
 	}
+	log_set_level(o.log_level);
 	if (open_all(&h, &o, &e) < 0) {
 		log_error("could not start", "err=%s", e.text);
 		return 1;

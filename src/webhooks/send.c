@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/inet.h"
+#include "ipc/settings.h"
 
 #define CONNECT_MAX_MS 10000L
 #define HEAD_MAX (64 * 1024) /* bytes of all headers of an answer */
@@ -39,7 +40,7 @@ struct job {
 };
 
 struct sender {
-	struct sender_options o;
+	const struct webhooks_options *o;
 	CURLM *multi;
 	struct buf bundle; /* PEM */
 	LIST_HEAD(, job) jobs;
@@ -54,9 +55,9 @@ struct sender {
 static curl_socket_t on_socket(void *user, curlsocktype purpose, struct curl_sockaddr *sa)
 {
 	struct job *j = user;
-	const struct sender_options *o = &j->sender->o;
-	bool open = (o->allow_private ? !inet_addr_never_open(&sa->addr) : !inet_addr_is_private(&sa->addr)) &&
-	    (o->allow_own || !inet_addr_is_own(&sa->addr));
+	const struct webhooks_options *o = j->sender->o;
+	bool open = (o->webhook_allow_private ? !inet_addr_never_open(&sa->addr) : !inet_addr_is_private(&sa->addr)) &&
+	    (o->webhook_allow_own || !inet_addr_is_own(&sa->addr));
 
 	(void)purpose;
 	if (!open) {
@@ -288,17 +289,17 @@ static int add_file(struct buf *b, const char *path, struct err *e)
 	return 0;
 }
 
-int sender_new(const struct sender_options *o, sender_fn *fn, void *user, struct sender **ret, struct err *e)
+int sender_new(const struct webhooks_options *o, sender_fn *fn, void *user, struct sender **ret, struct err *e)
 {
 	struct sender *s = calloc(1, sizeof *s);
 	struct err none = ERR_INIT;
 
 	if (!s)
 		return err_set(e, ENOMEM, "out of memory");
-	*s = (struct sender) { .o = *o, .fn = fn, .user = user, .bundle = BUF_INIT(BUNDLE_MAX) };
+	*s = (struct sender) { .o = o, .fn = fn, .user = user, .bundle = BUF_INIT(BUNDLE_MAX) };
 	LIST_INIT(&s->jobs);
 	(void)add_file(&s->bundle, SYSTEM_BUNDLE, &none); /* without it no server is trusted */
-	if (*o->ca_file && add_file(&s->bundle, o->ca_file, e) < 0) {
+	if (o->webhook_ca_file[0] && add_file(&s->bundle, o->webhook_ca_file, e) < 0) {
 		sender_free(s);
 		return -e->no;
 	}

@@ -15,15 +15,12 @@
 
 struct pollfd;
 struct sender;
+struct webhooks_options;
 
 typedef void sender_fn(void *user, const struct hk_done *done);
 
-struct sender_options {
-	bool allow_private, allow_own; /* own: also addresses of this host */
-	const char *ca_file;           /* CAs in addition to the system's; "": none */
-};
-
-int sender_new(const struct sender_options *o, sender_fn *fn, void *user, struct sender **ret, struct err *e);
+/* o must outlive it */
+int sender_new(const struct webhooks_options *o, sender_fn *fn, void *user, struct sender **ret, struct err *e);
 /* -ENOMEM, -EBUSY: too many */
 int sender_add(struct sender *s, const struct hk_job *m, struct str url, struct str body);
 void sender_drop_all(struct sender *s); /* without calling fn */

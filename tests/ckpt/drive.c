@@ -140,7 +140,9 @@ static int begin(struct drive *d, const struct engine_spec *spec, bool restore, 
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		int pidfd = -1, r = (restore ? engine_ns.restore : engine_ns.start)(d->en, spec, &m.rec, &pidfd, &m.e);
+		int pidfd = -1,
+		    r = restore ? engine_ns.restore(d->en, spec, &m.rec, &pidfd, &m.e)
+				: engine_ns.start(d->en, spec, &ENGINE_PAIR_NONE, &m.rec, &pidfd, &m.e);
 
 		(void)fd_send(sock[1], &m, sizeof m, &pidfd, r >= 0);
 		_exit(0);

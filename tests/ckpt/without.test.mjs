@@ -29,11 +29,24 @@ test('without CRIU the server says what is missing, and sandboxes work', async (
 	const server = newServer(shared.buildDir, { cache })
 	try {
 		await server.start()
-		assert.match(fs.readFileSync(server.log, 'utf8'), /the build of template 'tools' failed.*continuing without CRIU/)
-		const res = await api('POST', '/sandboxes', { templateID: 'base' }, { base: server.url, key: server.key })
+		assert.match(
+			fs.readFileSync(server.log, 'utf8'),
+			/the build of template 'tools' failed.*continuing without CRIU/,
+		)
+		const res = await api(
+			'POST',
+			'/sandboxes',
+			{ templateID: 'base' },
+			{ base: server.url, key: server.key },
+		)
 		assert.equal(res.status, 201)
-		const doctor = spawnSync(server.atoll(), ['doctor', '--json'], { encoding: 'utf8', env: { ...process.env, ATOLL_CACHE: cache } })
-		const { status, detail, remedy } = JSON.parse(doctor.stdout).checks.find((check) => check.name === 'CRIU')
+		const doctor = spawnSync(server.atoll(), ['doctor', '--json'], {
+			encoding: 'utf8',
+			env: { ...process.env, ATOLL_CACHE: cache },
+		})
+		const { status, detail, remedy } = JSON.parse(doctor.stdout).checks.find(
+			(check) => check.name === 'CRIU',
+		)
 		assert.equal(status, 'warn')
 		assert.match(detail, /memory of paused sandboxes would not be written to disk/)
 		assert.match(remedy, /mirror/)

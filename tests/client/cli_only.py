@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# The command line talks to a server through libatoll's public functions and nothing else: it includes atoll.h alone of the library, and its objects need
-# no function of libcurl, of our own HTTP code or of the inside of the library. (How text is written as JSON or in a URL is no talk.) Usage: cli_only.py SOURCE_DIR CLI.a CLIENT.a HTTP.a
+# The command line talks to a server through libatoll's public functions and nothing else: it includes atoll.h alone of
+# the library, and its objects need no function of libcurl, of our own HTTP code or of the inside of the library. (How
+# text is written as JSON or in a URL is no talk.) Usage: cli_only.py SOURCE_DIR CLI.a CLIENT.a HTTP.a
 import glob
 import os
 import re

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every call of the control API that an installed client has in it leads somewhere: taken out of the published bundles, so
-// that a newer client with a new call makes this fail.
+// Every call of the control API that an installed client has in it leads somewhere: taken out of the published bundles,
+// so that a newer client with a new call makes this fail.
 import { test } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
@@ -9,34 +9,41 @@ import { api, sdk, server, withRaw, withSandbox } from '../lib/client.mjs'
 import { CLIENTS, install } from './clients.mjs'
 import { installCli, PROGRAM } from './e2b_cli.mjs'
 
-const BUNDLES = ['e2b', 'e2b-v1calls', 'e2b-old'].map((name) => path.join(process.env.ATOLL_TEST_NPM, 'node_modules', name, 'dist/index.js'))
-const ELSEWHERE = /^\/(files|health|volumecontent)\b/	// ports of a sandbox; not in the table of routes
+const BUNDLES = ['e2b', 'e2b-v1calls', 'e2b-old'].map((name) =>
+	path.join(process.env.ATOLL_TEST_NPM, 'node_modules', name, 'dist/index.js'),
+)
+const ELSEWHERE = /^\/(files|health|volumecontent)\b/ // ports of a sandbox; not in the table of routes
 
 function calls(file) {
 	const text = fs.readFileSync(file, 'utf8')
-	return [...text.matchAll(/\.(GET|POST|PUT|PATCH|DELETE)\((["'`])(\/[^"'`]*)\2/g)].map(([, method, , route]) => `${method} ${route}`)
+	return [...text.matchAll(/\.(GET|POST|PUT|PATCH|DELETE)\((["'`])(\/[^"'`]*)\2/g)]
+		.map(([, method, , route]) => `${method} ${route}`)
 		.filter((call) => !ELSEWHERE.test(call.split(' ')[1]))
 }
 
-const PYTHON_VERSION = '2.63.0'	// what a later one has in it was not there to be looked at when this was written
+const PYTHON_VERSION = '2.63.0' // what a later one has in it was not there to be looked at when this was written
 
 // The Python client has a module for each call that the published description of the API knows, used by it or not.
 function pythonCalls(dir) {
 	const names = fs.readdirSync(dir, { recursive: true })
-	if (!names.some((name) => name.endsWith(`/e2b-${PYTHON_VERSION}.dist-info`)))
-		return []
+	if (!names.some((name) => name.endsWith(`/e2b-${PYTHON_VERSION}.dist-info`))) return []
 	const files = names.filter((name) => /e2b\/api\/client\/api\/\w+\/\w+\.py$/.test(name))
 	return files.flatMap((name) => {
 		const text = fs.readFileSync(path.join(dir, name), 'utf8')
-		const method = /"method": "(\w+)"/.exec(text)?.[1], route = /"url": f?"([^"]+)"/.exec(text)?.[1]
-		return method && route ? [`${method.toUpperCase()} ${route.replace(/\{(\w+?)_id\}/g, '{$1ID}').replace('{hash_}', '{hash}')}`] : []
+		const method = /"method": "(\w+)"/.exec(text)?.[1],
+			route = /"url": f?"([^"]+)"/.exec(text)?.[1]
+		if (!method || !route) return []
+		const called = route.replace(/\{(\w+?)_id\}/g, '{$1ID}').replace('{hash_}', '{hash}')
+		return [`${method.toUpperCase()} ${called}`]
 	})
 }
 
 const noCli = installCli()
-if (!noCli)
-	BUNDLES.push(PROGRAM)
-const python = install(CLIENTS.find((one) => one.id === 'py'), server.buildDir)
+if (!noCli) BUNDLES.push(PROGRAM)
+const python = install(
+	CLIENTS.find((one) => one.id === 'py'),
+	server.buildDir,
+)
 const PYTHON = python.why ? [] : pythonCalls(python.dir)
 const ALL = [...new Set([...BUNDLES.flatMap(calls), ...PYTHON])].sort()
 
@@ -47,16 +54,13 @@ test('the bundles have calls in them', () => {
 })
 
 test('those of the command line client are among them', (t) => {
-	if (noCli)
-		return t.skip(noCli)
+	if (noCli) return t.skip(noCli)
 	assert.ok(calls(PROGRAM).length > 5, calls(PROGRAM).join('\n'))
 })
 
 test('those of the Python client are among them', (t) => {
-	if (python.why)
-		return t.skip(python.why)
-	if (PYTHON.length === 0)
-		return t.skip(`the newest is not ${PYTHON_VERSION}`)
+	if (python.why) return t.skip(python.why)
+	if (PYTHON.length === 0) return t.skip(`the newest is not ${PYTHON_VERSION}`)
 	for (const one of ['GET /templates/{templateID}/tags/groups', 'GET /default-templates', 'POST /v2/sandboxes'])
 		assert.ok(PYTHON.includes(one), PYTHON.join('\n'))
 })
@@ -65,7 +69,12 @@ for (const call of ALL) {
 	test(`${call} is known`, async () => {
 		const [method, route] = call.split(' ')
 		await withRaw({}, async (sbx) => {
-			const ids = { sandboxID: sbx.sandboxID, templateID: 'base', alias: 'base', hash: 'a'.repeat(64) }
+			const ids = {
+				sandboxID: sbx.sandboxID,
+				templateID: 'base',
+				alias: 'base',
+				hash: 'a'.repeat(64),
+			}
 			const where = route.replace(/\{(\w+)\}/g, (_, name) => ids[name] ?? 'none')
 			const res = await api(method, where, method === 'GET' || method === 'DELETE' ? undefined : {})
 			assert.notEqual(res.status, 405, res.text)
@@ -74,7 +83,11 @@ for (const call of ALL) {
 				assert.equal(res.json.code, res.status)
 				assert.ok(res.json.message)
 			}
-			assert.notEqual((await api(method, where, undefined, { key: null })).status, 404, 'without a key')
+			assert.notEqual(
+				(await api(method, where, undefined, { key: null })).status,
+				404,
+				'without a key',
+			)
 		})
 	})
 }

@@ -12,7 +12,12 @@ const HERE = path.dirname(fileURLToPath(import.meta.url))
 const LIMIT_MS = 240000
 
 const js = (id, e2b, interpreter, opt = {}) => ({
-	id, kind: 'js', title: 'JS', packages: { e2b, '@e2b/code-interpreter': interpreter }, pinned: !e2b.startsWith('^'), ...opt,
+	id,
+	kind: 'js',
+	title: 'JS',
+	packages: { e2b, '@e2b/code-interpreter': interpreter },
+	pinned: !e2b.startsWith('^'),
+	...opt,
 })
 const py = (id, mode, packages, opt = {}) => ({ id, kind: 'py', mode, title: `Python, ${mode}`, packages, ...opt })
 
@@ -34,18 +39,32 @@ export const CLIENTS = [
 // { dir, why }: why it could not be installed, else null.
 export function install(client, buildDir) {
 	const dir = path.join(buildDir, 'test-clients', client.id.replace(/-async$/, ''))
-	const why = client.kind === 'js'
-		? installPackages(dir, client.packages, client.pinned ? { overrides: { e2b: client.packages.e2b } } : {})
-		: installPython(dir, client.packages)
+	const why =
+		client.kind === 'js'
+			? installPackages(
+					dir,
+					client.packages,
+					client.pinned ? { overrides: { e2b: client.packages.e2b } } : {},
+				)
+			: installPython(dir, client.packages)
 	return { dir, why }
 }
 
 function run(command, args, env) {
 	return new Promise((done) => {
-		const child = spawn(command, args, { env: { ...env, PYTHONDONTWRITEBYTECODE: '1' }, timeout: LIMIT_MS, killSignal: 'SIGKILL' })
-		let out = '', err = ''
-		child.stdout.on('data', (part) => { out += part })
-		child.stderr.on('data', (part) => { err += part })
+		const child = spawn(command, args, {
+			env: { ...env, PYTHONDONTWRITEBYTECODE: '1' },
+			timeout: LIMIT_MS,
+			killSignal: 'SIGKILL',
+		})
+		let out = '',
+			err = ''
+		child.stdout.on('data', (part) => {
+			out += part
+		})
+		child.stderr.on('data', (part) => {
+			err += part
+		})
 		child.once('close', (code, signal) => done({ code: signal ?? code, out, err }))
 	})
 }
@@ -53,19 +72,26 @@ function run(command, args, env) {
 // { skip: why } or { h2: requests by HTTP/2, versions: { package: version }, results: { id: { outcome, why } } }
 export async function tryClient(client, server) {
 	const { dir, why } = install(client, server.buildDir)
-	if (why)
-		return { skip: why }
+	if (why) return { skip: why }
 	if (client.tls && spawnSync('getent', ['ahosts', `x.${DOMAIN}`]).status !== 0)
 		return { skip: 'libnss-myhostname is not installed' }
 	const own = client.tls ? await (await newTlsServer(server.buildDir)).start() : null
-	const [command, ...args] = client.kind === 'js'
-		? [process.execPath, '--no-warnings', path.join(HERE, 'js/main.cjs'), dir]
-		: [path.join(dir, 'bin/python'), path.join(HERE, 'py/main.py'), client.mode]
+	const [command, ...args] =
+		client.kind === 'js'
+			? [process.execPath, '--no-warnings', path.join(HERE, 'js/main.cjs'), dir]
+			: [path.join(dir, 'bin/python'), path.join(HERE, 'py/main.py'), client.mode]
 	const got = await run(command, args, own ? tlsEnv(own) : process.env)
 	const h2 = own ? (await counts(own)).h2 : 0
 	await own?.stop()
-	const lines = got.out.split('\n').filter(Boolean).map((line) => JSON.parse(line))
+	const lines = got.out
+		.split('\n')
+		.filter(Boolean)
+		.map((line) => JSON.parse(line))
 	if (got.code !== 0)
 		throw new Error(`${client.id} ended with ${got.code} after ${lines.at(-1)?.id}:\n${got.err}`)
-	return { h2, versions: lines[0].versions, results: Object.fromEntries(lines.slice(1).map(({ id, ...rest }) => [id, rest])) }
+	return {
+		h2,
+		versions: lines[0].versions,
+		results: Object.fromEntries(lines.slice(1).map(({ id, ...rest }) => [id, rest])),
+	}
 }

@@ -3,5 +3,4 @@
 import { CLIENTS } from './clients.mjs'
 import { holdToTable } from './hold.mjs'
 
-for (const client of CLIENTS.filter((one) => one.kind === 'py' && one.tls))
-	holdToTable(client)
+for (const client of CLIENTS.filter((one) => one.kind === 'py' && one.tls)) holdToTable(client)

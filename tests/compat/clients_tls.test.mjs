@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The newest clients once more, by host names over TLS, where they must settle on HTTP/2 by themselves: all that the table says must
-// hold there, too.
+// The newest clients once more, by host names over TLS, where they must settle on HTTP/2 by themselves: all that the
+// table says must hold there, too.
 import { CLIENTS } from './clients.mjs'
 import { holdToTable } from './hold.mjs'
 

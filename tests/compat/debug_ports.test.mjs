@@ -12,25 +12,26 @@ import { newServer } from '../lib/server.mjs'
 import { CLIENTS, install } from './clients.mjs'
 
 const PORTS = [3000, 49983, 49999]
-const DEBUG = { debug: true, apiKey: 'e2b_' + '0'.repeat(40) }	/* no call of this mode needs a good one */
-const ENVD = 'http://localhost:49983', INTERPRETER = 'http://localhost:49999'
+const DEBUG = { debug: true, apiKey: 'e2b_' + '0'.repeat(40) } /* no call of this mode needs a good one */
+const ENVD = 'http://localhost:49983',
+	INTERPRETER = 'http://localhost:49999'
 let own, busy
 
-for (const name of ['E2B_API_URL', 'E2B_SANDBOX_URL', 'E2B_API_KEY'])	/* they would win */
-	delete process.env[name]
+for (const name of ['E2B_API_URL', 'E2B_SANDBOX_URL', 'E2B_API_KEY']) /* they would win */ delete process.env[name]
 
 function listens(port, host = '127.0.0.1') {
 	return new Promise((done) => {
-		const sock = net.connect(port, host, () => { sock.destroy(); done(true) })
+		const sock = net.connect(port, host, () => {
+			sock.destroy()
+			done(true)
+		})
 		sock.once('error', () => done(false))
 	})
 }
 
 before(async () => {
-	for (const port of PORTS)
-		busy ??= await listens(port) ? `port ${port} is taken by somebody else` : undefined
-	if (!busy)
-		own = await newServer(shared.buildDir, { debug_ports: true }).start()
+	for (const port of PORTS) busy ??= (await listens(port)) ? `port ${port} is taken by somebody else` : undefined
+	if (!busy) own = await newServer(shared.buildDir, { debug_ports: true }).start()
 })
 after(async () => {
 	const end = await own?.stop()
@@ -38,7 +39,7 @@ after(async () => {
 })
 
 function debugTest(name, fn) {
-	test(name, { timeout: 300000 }, async (t) => busy ? t.skip(busy) : fn(t))
+	test(name, { timeout: 300000 }, async (t) => (busy ? t.skip(busy) : fn(t)))
 }
 
 const list = async () => (await api('GET', '/v2/sandboxes', undefined, { base: own.url, key: own.key })).json
@@ -46,15 +47,20 @@ const execute = (code, opt) => request('POST', '/execute', { base: INTERPRETER, 
 
 debugTest('nothing is made before somebody asks', async () => {
 	assert.deepEqual(await list(), [])
-	for (const port of PORTS)
-		assert.ok(await listens(port), String(port))
+	for (const port of PORTS) assert.ok(await listens(port), String(port))
 })
 
 debugTest('only loopback addresses are listened on', () => {
-	const lines = fs.readFileSync('/proc/net/tcp', 'utf8').split('\n').slice(1).map((line) => line.trim().split(/\s+/))
+	const lines = fs
+		.readFileSync('/proc/net/tcp', 'utf8')
+		.split('\n')
+		.slice(1)
+		.map((line) => line.trim().split(/\s+/))
 	for (const port of PORTS) {
 		const hex = port.toString(16).toUpperCase().padStart(4, '0')
-		const open = lines.filter((f) => f[3] === '0A' && f[1]?.endsWith(`:${hex}`)).map((f) => f[1].split(':')[0])
+		const open = lines
+			.filter((f) => f[3] === '0A' && f[1]?.endsWith(`:${hex}`))
+			.map((f) => f[1].split(':')[0])
 		assert.deepEqual(open, ['0100007F'], String(port))
 	}
 })
@@ -67,14 +73,20 @@ for (const name of ['e2b', 'e2b-v1calls', 'e2b-old']) {
 		assert.equal((await sbx.commands.run('echo "$A"', { envs: { A: name } })).stdout, `${name}\n`)
 		await sbx.files.write('debug/f.txt', name)
 		assert.equal(await sbx.files.read('/home/user/debug/f.txt'), name)
-		assert.deepEqual((await sbx.files.list('debug')).map((e) => e.name), ['f.txt'])
+		assert.deepEqual(
+			(await sbx.files.list('debug')).map((e) => e.name),
+			['f.txt'],
+		)
 		const bg = await sbx.commands.run('sleep 30', { background: true })
 		assert.equal(await bg.kill(), true)
 		assert.equal(sbx.getHost(49983), 'localhost:49983')
 		assert.equal(await sbx.isRunning(), true)
-		assert.equal(await sbx.kill().then((r) => r ?? true), true)	/* does nothing in this mode */
+		assert.equal(await sbx.kill().then((r) => r ?? true), true) /* does nothing in this mode */
 		assert.equal(await sbx.isRunning(), true)
-		const again = await Sandbox.connect('debug_sandbox_id', { ...DEBUG, apiKey: own.key })	/* the old one asks the API */
+		const again = await Sandbox.connect('debug_sandbox_id', {
+			...DEBUG,
+			apiKey: own.key,
+		}) /* the old one asks the API */
 		assert.equal(await again.files.read('debug/f.txt'), name)
 	})
 }
@@ -88,7 +100,9 @@ for (const name of ['@e2b/code-interpreter', 'code-interpreter-old']) {
 		const got = await sbx.runCode(`x${mark} * 2`)
 		assert.equal(got.text, String(mark * 2))
 		const ctx = await sbx.createCodeContext({ cwd: '/tmp' })
-		assert.deepEqual((await sbx.runCode('import os; print(os.getcwd())', { context: ctx })).logs.stdout, ['/tmp\n'])
+		assert.deepEqual((await sbx.runCode('import os; print(os.getcwd())', { context: ctx })).logs.stdout, [
+			'/tmp\n',
+		])
 	})
 }
 
@@ -107,11 +121,16 @@ print("done")
 
 for (const id of ['py', 'py-1']) {
 	debugTest(`the Python SDK in debug mode: ${id}`, (t) => {
-		const { dir, why } = install(CLIENTS.find((c) => c.id === id), shared.buildDir)
-		if (why)
-			return t.skip(why)
-		const run = spawnSync(path.join(dir, 'bin/python'), ['-c', PROGRAM],
-			{ encoding: 'utf8', timeout: 60000, env: { PATH: process.env.PATH, E2B_API_KEY: DEBUG.apiKey } })
+		const { dir, why } = install(
+			CLIENTS.find((c) => c.id === id),
+			shared.buildDir,
+		)
+		if (why) return t.skip(why)
+		const run = spawnSync(path.join(dir, 'bin/python'), ['-c', PROGRAM], {
+			encoding: 'utf8',
+			timeout: 60000,
+			env: { PATH: process.env.PATH, E2B_API_KEY: DEBUG.apiKey },
+		})
 		assert.equal(run.status, 0, run.stderr)
 		assert.match(run.stdout, /done/)
 	})
@@ -123,11 +142,20 @@ debugTest('it is one sandbox, seen in the list, with the longest life', async ()
 	assert.equal(all[0].metadata.debug, 'true')
 	assert.ok(Date.parse(all[0].endAt) - Date.now() > 12 * 3600 * 1000)
 	const viaDebug = await api('GET', '/v2/sandboxes', undefined, { base: 'http://localhost:3000', key: own.key })
-	assert.deepEqual(viaDebug.json.map((s) => s.sandboxID), [all[0].sandboxID])
-	assert.equal((await api('GET', '/v2/sandboxes', undefined, { base: 'http://localhost:3000', key: null })).status, 401)
-	const info = await api('GET', '/sandboxes/debug_sandbox_id', undefined, { base: 'http://localhost:3000', key: own.key })
+	assert.deepEqual(
+		viaDebug.json.map((s) => s.sandboxID),
+		[all[0].sandboxID],
+	)
+	assert.equal(
+		(await api('GET', '/v2/sandboxes', undefined, { base: 'http://localhost:3000', key: null })).status,
+		401,
+	)
+	const info = await api('GET', '/sandboxes/debug_sandbox_id', undefined, {
+		base: 'http://localhost:3000',
+		key: own.key,
+	})
 	assert.equal(info.json.sandboxID, all[0].sandboxID)
-	assert.equal((await api('GET', '/sandboxes/debug_sandbox_id')).status, 400)	/* a server without debug ports */
+	assert.equal((await api('GET', '/sandboxes/debug_sandbox_id')).status, 400) /* a server without debug ports */
 })
 
 debugTest('a new front goes on with the same one', async () => {
@@ -135,12 +163,18 @@ debugTest('a new front goes on with the same one', async () => {
 	const front = childrenOf(own.pid).find((pid) => commOf(pid) === 'atoll-front')
 	process.kill(front, 'SIGKILL')
 	assert.ok(await until(async () => (await execute('"again"').catch(() => ({}))).status === 200, 10000, 100))
-	assert.deepEqual((await list()).map((s) => s.sandboxID), [sandboxID])
+	assert.deepEqual(
+		(await list()).map((s) => s.sandboxID),
+		[sandboxID],
+	)
 })
 
 debugTest('one that ended is replaced at the next request, by one that many wait for', async () => {
 	const [{ sandboxID }] = await list()
-	assert.equal((await api('DELETE', `/sandboxes/${sandboxID}`, undefined, { base: own.url, key: own.key })).status, 204)
+	assert.equal(
+		(await api('DELETE', `/sandboxes/${sandboxID}`, undefined, { base: own.url, key: own.key })).status,
+		204,
+	)
 	const all = await Promise.all([...Array(8)].map((_, i) => execute(`${i} + 1`)))
 	all.forEach((res, i) => assert.match(res.text, new RegExp(`"text":"${i + 1}"`)))
 	const now = await list()
@@ -149,9 +183,18 @@ debugTest('one that ended is replaced at the next request, by one that many wait
 })
 
 debugTest('pages of browsers, other names and proxied requests are refused', async () => {
-	for (const headers of [{ Origin: 'http://evil.example' }, { Origin: 'null' }, { Host: 'evil.example' }, { 'X-Forwarded-For': '192.0.2.1' }]) {
+	for (const headers of [
+		{ Origin: 'http://evil.example' },
+		{ Origin: 'null' },
+		{ Host: 'evil.example' },
+		{ 'X-Forwarded-For': '192.0.2.1' },
+	]) {
 		for (const base of [ENVD, INTERPRETER])
-			assert.equal((await request('GET', '/health', { base, headers })).status, 403, JSON.stringify(headers))
+			assert.equal(
+				(await request('GET', '/health', { base, headers })).status,
+				403,
+				JSON.stringify(headers),
+			)
 	}
 	assert.equal((await request('POST', '/init', { base: ENVD, body: {} })).status, 404)
 	assert.equal((await request('GET', '/atoll/events', { base: ENVD })).status, 404)

@@ -6,7 +6,11 @@ const { Sandbox } = createRequire(path.join(process.env.ATOLL_TEST_NPM, 'package
 const assert = require('node:assert/strict')
 
 async function main() {
-	const sbx = await Sandbox.create('base', { timeoutMs: 60000, metadata: { by: process.argv[2] }, envs: { A: 'b' } })
+	const sbx = await Sandbox.create('base', {
+		timeoutMs: 60000,
+		metadata: { by: process.argv[2] },
+		envs: { A: 'b' },
+	})
 	try {
 		const run = await sbx.commands.run('echo "$A"; echo e >&2')
 		assert.deepEqual([run.exitCode, run.stdout, run.stderr], [0, 'b\n', 'e\n'])
@@ -14,7 +18,10 @@ async function main() {
 		const info = await sbx.files.write('dir/f.txt', 'ä "x"')
 		assert.equal(info.path, '/home/user/dir/f.txt')
 		assert.equal(await sbx.files.read('dir/f.txt'), 'ä "x"')
-		assert.deepEqual((await sbx.files.list('dir')).map((e) => e.name), ['f.txt'])
+		assert.deepEqual(
+			(await sbx.files.list('dir')).map((e) => e.name),
+			['f.txt'],
+		)
 		assert.equal(await sbx.files.exists('none'), false)
 		const bg = await sbx.commands.run('cat', { background: true, stdin: true })
 		await sbx.commands.sendStdin(bg.pid, 'x')
@@ -25,7 +32,7 @@ async function main() {
 		assert.equal((await again.commands.run('whoami')).stdout, 'user\n')
 		assert.equal(await sbx.isRunning(), true)
 	} finally {
-		assert.notEqual(await sbx.kill(), false)	/* 1.x returns nothing */
+		assert.notEqual(await sbx.kill(), false) /* 1.x returns nothing */
 	}
 	assert.equal(await sbx.isRunning(), false)
 	console.log('done')

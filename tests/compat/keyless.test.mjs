@@ -9,7 +9,11 @@ import { installPackages } from '../lib/npm.mjs'
 import { DOMAIN, newTlsServer, tlsEnv } from '../lib/tls.mjs'
 
 function curl(...headers) {
-	const run = spawnSync('curl', ['-s', '-w', '\n%{http_code}', ...headers.flatMap((one) => ['-H', one]), `${server.url}/sandboxes`], { encoding: 'utf8' })
+	const run = spawnSync(
+		'curl',
+		['-s', '-w', '\n%{http_code}', ...headers.flatMap((one) => ['-H', one]), `${server.url}/sandboxes`],
+		{ encoding: 'utf8' },
+	)
 	const [body, status] = run.stdout.split(/\n(?=\d+$)/)
 	return { status, json: JSON.parse(body) }
 }
@@ -33,8 +37,14 @@ Sandbox.create({ timeoutMs: 60000 }).then(async (sandbox) => {
 
 test('SDK 1.x without a key on an open server', { timeout: 400000 }, async (t) => {
 	const dir = path.join(server.buildDir, 'test-clients/js-1')
-	const why = spawnSync('getent', ['ahosts', `x.${DOMAIN}`]).status !== 0 ? 'libnss-myhostname is not installed'
-		: installPackages(dir, { e2b: '1.13.2', '@e2b/code-interpreter': '1.5.1' }, { overrides: { e2b: '1.13.2' } })
+	const why =
+		spawnSync('getent', ['ahosts', `x.${DOMAIN}`]).status !== 0
+			? 'libnss-myhostname is not installed'
+			: installPackages(
+					dir,
+					{ e2b: '1.13.2', '@e2b/code-interpreter': '1.5.1' },
+					{ overrides: { e2b: '1.13.2' } },
+				)
 	if (why) {
 		t.skip(why)
 		return
@@ -45,8 +55,12 @@ test('SDK 1.x without a key on an open server', { timeout: 400000 }, async (t) =
 		const text = await new Promise((done) => {
 			const child = spawn(process.execPath, ['-e', PROGRAM], { cwd: dir, env, timeout: 60000 })
 			let all = ''
-			child.stdout.on('data', (part) => { all += part })
-			child.stderr.on('data', (part) => { all += part })
+			child.stdout.on('data', (part) => {
+				all += part
+			})
+			child.stderr.on('data', (part) => {
+				all += part
+			})
 			child.once('close', () => done(all))
 		})
 		assert.equal(text, '42 user\n')

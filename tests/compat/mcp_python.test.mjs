@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The official MCP client of Python against both transports; it is stricter than that of JavaScript about what it takes as one event.
+// The official MCP client of Python against both transports; it is stricter than that of JavaScript about what it
+// takes as one event.
 import { after, test } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import path from 'node:path'
@@ -19,17 +20,28 @@ after(async () => {
 
 for (const transport of ['http', 'stdio']) {
 	test(`the SDK of Python over ${transport}: tools, results, errors, progress, long answers, giving up`, (t) => {
-		if (noClient)
-			return t.skip(noClient)
-		const run = spawnSync(`${DIR}/bin/python`, [PROGRAM, transport], { encoding: 'utf8', timeout: 150000, maxBuffer: 1 << 26,
-			env: { ...process.env, E2B_API_URL: server.url, E2B_API_KEY: server.key, ATOLL: path.join(server.buildDir, 'src/cli/atoll') } })
+		if (noClient) return t.skip(noClient)
+		const run = spawnSync(`${DIR}/bin/python`, [PROGRAM, transport], {
+			encoding: 'utf8',
+			timeout: 150000,
+			maxBuffer: 1 << 26,
+			env: {
+				...process.env,
+				E2B_API_URL: server.url,
+				E2B_API_KEY: server.key,
+				ATOLL: path.join(server.buildDir, 'src/cli/atoll'),
+			},
+		})
 		assert.equal(run.status, 0, run.stderr)
 		const out = JSON.parse(run.stdout)
 		assert.ok(out.tools.includes('run_code') && out.tools.includes('git_push'))
 		assert.equal(out.code.data.text, '21')
 		assert.deepEqual([out.error.isError, out.error.data.error.name], [true, 'ZeroDivisionError'])
 		assert.ok(out.plot.types.includes('image'))
-		assert.deepEqual([out.wrong.isError, out.wrong.text], [true, "INVALID_ARGUMENT: argument 'code' must be a string. Nothing was done."])
+		assert.deepEqual(
+			[out.wrong.isError, out.wrong.text],
+			[true, "INVALID_ARGUMENT: argument 'code' must be a string. Nothing was done."],
+		)
 		assert.match(out.unknown, /Unknown tool: nonsense/)
 		assert.equal(out.odd, true)
 		assert.equal(out.steps.data.stdout, 'step 1\nstep 2\nstep 3\n')

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the SDKs make of 429: over a quota they raise their own error at once, over a rate they wait as they are told to, or say so.
+// What the SDKs make of 429: over a quota they raise their own error at once, over a rate they wait as they are told
+// to, or say so.
 import { test, after, before } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import path from 'node:path'
@@ -13,7 +14,12 @@ let team, key, refused
 before(async () => {
 	team = (await api('POST', '/admin/teams', { name: `limited-${process.pid}`, maxSandboxes: 1 })).json
 	key = (await api('POST', `/admin/teams/${team.teamID}/api-keys`, { name: 'k' })).json.key
-	refused = async () => Number(/^atoll_request_errors_total\{class="rate"\} (\d+)/m.exec((await api('GET', '/metrics')).text)[1])
+	refused = async () =>
+		Number(
+			/^atoll_request_errors_total\{class="rate"\} (\d+)/m.exec(
+				(await api('GET', '/metrics')).text,
+			)[1],
+		)
 })
 after(async () => {
 	await api('POST', `/admin/teams/${team.teamID}/sandboxes/kill`)
@@ -61,7 +67,12 @@ for (const id of ['js', 'py']) {
 	const run = (what) => {
 		const { dir } = install(client, server.buildDir)
 		const [command, args, opt] = programs[id](dir, what)
-		const got = spawnSync(command, args, { ...opt, encoding: 'utf8', timeout: 80000, env: { ...process.env, E2B_API_KEY: key } })
+		const got = spawnSync(command, args, {
+			...opt,
+			encoding: 'utf8',
+			timeout: 80000,
+			env: { ...process.env, E2B_API_KEY: key },
+		})
 		assert.equal(got.status, 0, got.stderr)
 		return got.stdout.trim().split('\n')
 	}
@@ -69,24 +80,29 @@ for (const id of ['js', 'py']) {
 
 	test(`${client.title}: a quota is its rate limit error, and over when there is room again`, (t) => {
 		const { why } = install(client, server.buildDir)
-		if (why)
-			return t.skip(why)
+		if (why) return t.skip(why)
 		assert.deepEqual(run('quota'), [error, 'ok'])
 	})
 
 	test(`${client.title}: over a rate it waits, or raises that error, and nothing else`, async (t) => {
 		const { why } = install(client, server.buildDir)
-		if (why)
-			return t.skip(why)
+		if (why) return t.skip(why)
 		const before = await refused()
 		assert.equal((await api('PATCH', `/admin/teams/${team.teamID}`, { rateLimit: 2 })).status, 200)
 		const got = run('rate')
 		assert.equal((await api('PATCH', `/admin/teams/${team.teamID}`, { rateLimit: null })).status, 200)
 		assert.equal(got.length, CALLS)
-		assert.ok(got.every((one) => one === 'ok' || one === error), got.join(' '))
+		assert.ok(
+			got.every((one) => one === 'ok' || one === error),
+			got.join(' '),
+		)
 		assert.ok(got.filter((one) => one === 'ok').length >= 2, got.join(' '))
-		assert.ok(await refused() > before, 'no call was over the rate')
-		if (id === 'js')		// it retries when it is told for how long to wait
-			assert.ok(got.every((one) => one === 'ok'), got.join(' '))
+		assert.ok((await refused()) > before, 'no call was over the rate')
+		if (id === 'js')
+			// it retries when it is told for how long to wait
+			assert.ok(
+				got.every((one) => one === 'ok'),
+				got.join(' '),
+			)
 	})
 }

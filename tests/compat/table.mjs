@@ -9,7 +9,7 @@ const HERE = path.dirname(fileURLToPath(import.meta.url))
 const DATA = path.join(HERE, 'table.json')
 export const PAGE = path.join(HERE, '../../docs/compatibility.md')
 
-export const UPDATE = process.env.ATOLL_COMPAT_WRITE === '1'	// `make compat`: write what is found
+export const UPDATE = process.env.ATOLL_COMPAT_WRITE === '1' // `make compat`: write what is found
 
 export function readTable() {
 	return fs.existsSync(DATA) ? JSON.parse(fs.readFileSync(DATA, 'utf8')) : {}
@@ -25,7 +25,7 @@ export function writeColumn(id, column) {
 const WORDS = { yes: 'yes', no: '**no**', none: '·' }
 
 function word(id, outcome) {
-	return LATER.includes(id) && outcome === 'no' ? 'later' : WORDS[outcome] ?? '?'
+	return LATER.includes(id) && outcome === 'no' ? 'later' : (WORDS[outcome] ?? '?')
 }
 
 function heading({ title, versions }) {
@@ -37,9 +37,20 @@ export function page(table, order = ORDER) {
 	const line = (cells) => `| ${cells.join(' | ')} |`
 	const rows = GROUPS.flatMap(([group, ids]) => [
 		line([`**${group}**`, ...columns.map(() => '')]),
-		...Object.entries(ids).map(([id, text]) => line([text, ...columns.map((c) => word(id, c.results[id]))])),
+		...Object.entries(ids).map(([id, text]) =>
+			line([text, ...columns.map((c) => word(id, c.results[id]))]),
+		),
 	])
-	return [HEAD, '', line(['', ...columns.map(heading)]), `|---|${columns.map(() => '---|').join('')}`, ...rows, '', TAIL, ''].join('\n')
+	return [
+		HEAD,
+		'',
+		line(['', ...columns.map(heading)]),
+		`|---|${columns.map(() => '---|').join('')}`,
+		...rows,
+		'',
+		TAIL,
+		'',
+	].join('\n')
 }
 
 export const ORDER = ['js', 'js-2.45', 'js-2.0', 'js-1', 'py', 'py-async', 'py-1', 'py-1-async', 'cli']

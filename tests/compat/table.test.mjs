@@ -26,6 +26,12 @@ test('only what is not for now is missing', () => {
 
 test('a claim that does not hold is found', () => {
 	const claimed = { a: 'yes', b: 'yes', c: 'no', d: 'none', e: 'yes' }
-	const results = { a: { outcome: 'yes' }, b: { outcome: 'no' }, c: { outcome: 'no' }, d: { outcome: 'yes' }, f: { outcome: 'yes' } }
+	const results = {
+		a: { outcome: 'yes' },
+		b: { outcome: 'no' },
+		c: { outcome: 'no' },
+		d: { outcome: 'yes' },
+		f: { outcome: 'yes' },
+	}
 	assert.deepEqual(broken(claimed, results, ['a', 'b', 'c', 'd', 'e', 'f']), ['b', 'e', 'f'])
 })

@@ -21,12 +21,25 @@ import { fileURLToPath } from 'node:url'
 
 export const TOP = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..')
 
-const KINDS = { js: 'js', mjs: 'js', javascript: 'js', python: 'py', py: 'py', sh: 'sh', bash: 'sh', console: 'sh', c: 'c', json: 'json', conf: 'conf', ini: 'conf', dockerfile: 'text' }
+const KINDS = {
+	js: 'js',
+	mjs: 'js',
+	javascript: 'js',
+	python: 'py',
+	py: 'py',
+	sh: 'sh',
+	bash: 'sh',
+	console: 'sh',
+	c: 'c',
+	json: 'json',
+	conf: 'conf',
+	ini: 'conf',
+	dockerfile: 'text',
+}
 
 function directive(text) {
 	const m = /^(run|not run|text|tested by)\b\s*:?\s*(.*)$/.exec(text)
-	if (!m)
-		return null
+	if (!m) return null
 	const [, what, rest] = m
 	if (what === 'run') {
 		const opt = { what }
@@ -44,24 +57,40 @@ function block(page, line, fence, lines, before) {
 }
 
 function ofMarkdown(page, text) {
-	const all = [], lines = text.split('\n')
-	let before = null, blank = true, inList = false
+	const all = [],
+		lines = text.split('\n')
+	let before = null,
+		blank = true,
+		inList = false
 	for (let i = 0; i < lines.length; i++) {
-		const line = lines[i], comment = /^<!--\s*(.*?)\s*-->$/.exec(line), fence = /^(`{3,})\s*([\w-]*)/.exec(line)
+		const line = lines[i],
+			comment = /^<!--\s*(.*?)\s*-->$/.exec(line),
+			fence = /^(`{3,})\s*([\w-]*)/.exec(line)
 		if (comment) {
 			before = directive(comment[1]) ?? before
 		} else if (fence) {
 			const from = i + 1
-			while (i + 1 < lines.length && !lines[i + 1].startsWith(fence[1]))
-				i++
+			while (i + 1 < lines.length && !lines[i + 1].startsWith(fence[1])) i++
 			all.push(block(page, from + 1, fence[2] || 'none', lines.slice(from, i + 1), before))
 			before = null
 			i++
 		} else if (/^(    |\t)\S/.test(line) && blank && !inList) {
 			const from = i
-			while (i + 1 < lines.length && (/^(    |\t)/.test(lines[i + 1]) || (lines[i + 1] === '' && /^(    |\t)/.test(lines[i + 2] ?? ''))))
+			while (
+				i + 1 < lines.length &&
+				(/^(    |\t)/.test(lines[i + 1]) ||
+					(lines[i + 1] === '' && /^(    |\t)/.test(lines[i + 2] ?? '')))
+			)
 				i++
-			all.push(block(page, from + 1, 'sh', lines.slice(from, i + 1).map((l) => l.replace(/^( {4}|\t)/, '')), before))
+			all.push(
+				block(
+					page,
+					from + 1,
+					'sh',
+					lines.slice(from, i + 1).map((l) => l.replace(/^( {4}|\t)/, '')),
+					before,
+				),
+			)
 			before = null
 		} else if (line !== '') {
 			before = null
@@ -72,10 +101,16 @@ function ofMarkdown(page, text) {
 	return all
 }
 
-const unescaped = (line) => line.replace(/\\e/g, '\\').replace(/\\&/g, '').replace(/\\-/g, '-').replace(/\\\(aq/g, "'")
+const unescaped = (line) =>
+	line
+		.replace(/\\e/g, '\\')
+		.replace(/\\&/g, '')
+		.replace(/\\-/g, '-')
+		.replace(/\\\(aq/g, "'")
 
 function ofManual(page, text) {
-	const all = [], lines = text.split('\n')
+	const all = [],
+		lines = text.split('\n')
 	let before = null
 	for (let i = 0; i < lines.length; i++) {
 		const comment = /^\.\\"\s*(.*)$/.exec(lines[i])
@@ -83,8 +118,7 @@ function ofManual(page, text) {
 			before = directive(comment[1]) ?? before
 		} else if (/^\.Bd -literal/.test(lines[i])) {
 			const from = i + 1
-			while (lines[i + 1] !== '.Ed')
-				i++
+			while (lines[i + 1] !== '.Ed') i++
 			all.push(block(page, from + 1, 'sh', lines.slice(from, i + 1).map(unescaped), before))
 			before = null
 		} else if (!/^\.(Pp|Bd)/.test(lines[i])) {

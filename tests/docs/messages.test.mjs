@@ -10,8 +10,8 @@ const PAGE = 'docs/protocol-warden.md'
 const TABLE = fs.readFileSync(path.join(TOP, 'src/ipc/messages.tbl'), 'utf8')
 
 // Rows of the code's table of that kind: arrays of columns.
-const rows = (kind) => [...TABLE.matchAll(new RegExp(`^${kind}\\(([^)]*)\\)`, 'gm'))]
-	.map((m) => m[1].split(',').map((s) => s.trim()))
+const rows = (kind) =>
+	[...TABLE.matchAll(new RegExp(`^${kind}\\(([^)]*)\\)`, 'gm'))].map((m) => m[1].split(',').map((s) => s.trim()))
 
 // Rows of the page's table with that heading, one for each message that a row names.
 function described(heading) {
@@ -19,7 +19,14 @@ function described(heading) {
 	const from = lines.indexOf(heading)
 	assert.ok(from > 0, `${PAGE} has no table '${heading}'`)
 	const end = lines.findIndex((line, i) => i > from && !line.startsWith('|'))
-	return lines.slice(from + 2, end).map((line) => line.split('|').slice(1, -1).map((s) => s.trim()))
+	return lines
+		.slice(from + 2, end)
+		.map((line) =>
+			line
+				.split('|')
+				.slice(1, -1)
+				.map((s) => s.trim()),
+		)
 		.flatMap(([names, ...rest]) => [...names.matchAll(/`([A-Z_]+)`/g)].map((m) => [m[1], ...rest]))
 }
 
@@ -27,7 +34,8 @@ const answers = (text) => [...new Set([...text.matchAll(/`(RE_[A-Z_]+)`/g)].map(
 const sorted = (all) => all.map(([name]) => name).sort()
 
 test('the page describes each request as the table has it', () => {
-	const requests = rows('REQUEST'), page = described('| request | body | answer |')
+	const requests = rows('REQUEST'),
+		page = described('| request | body | answer |')
 	assert.ok(requests.length > 20)
 	assert.deepEqual(sorted(page), sorted(requests))
 	for (const [type, , body, answer, other, fd] of requests) {
@@ -40,7 +48,8 @@ test('the page describes each request as the table has it', () => {
 })
 
 test('the page describes each event as the table has it', () => {
-	const events = rows('EVENT'), page = described('| event | body | meaning |')
+	const events = rows('EVENT'),
+		page = described('| event | body | meaning |')
 	assert.ok(events.length > 5)
 	assert.deepEqual(sorted(page), sorted(events))
 	for (const [type, , body, fd] of events) {

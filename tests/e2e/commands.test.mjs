@@ -37,10 +37,20 @@ test('the end event has the documented form', async () => {
 	assert.ok(!end.error)
 	const bad = await start(raw, 'exit 3')
 	await bad.ended
-	assert.deepEqual(endOf(bad.events), { exitCode: 3, exited: true, status: 'exit status 3', error: 'exit status 3' })
+	assert.deepEqual(endOf(bad.events), {
+		exitCode: 3,
+		exited: true,
+		status: 'exit status 3',
+		error: 'exit status 3',
+	})
 	const killed = await start(raw, 'kill -9 $$')
 	await killed.ended
-	assert.deepEqual(endOf(killed.events), { exitCode: -1, exited: false, status: 'signal: killed', error: 'signal: killed' })
+	assert.deepEqual(endOf(killed.events), {
+		exitCode: -1,
+		exited: false,
+		status: 'signal: killed',
+		error: 'signal: killed',
+	})
 	const term = await start(raw, 'kill -15 $$')
 	await term.ended
 	assert.equal(endOf(term.events).status, 'signal: terminated')
@@ -48,13 +58,18 @@ test('the end event has the documented form', async () => {
 
 test('C1: a command leads neither a session nor a process group, so setsid does not fork', async () => {
 	assert.equal((await runAny(sbx, "setsid sh -c 'exit 7'")).exitCode, 7)
-	const own = await sbx.commands.run(`python3 -c 'import os; print(os.getpid() in (os.getsid(0), os.getpgid(0))); os.setsid(); print("led")'`)
+	const own = await sbx.commands.run(
+		`python3 -c 'import os; print(os.getpid() in (os.getsid(0), os.getpgid(0))); os.setsid(); ` +
+			`print("led")'`,
+	)
 	assert.equal(own.stdout, 'False\nled\n')
 	const tty = []
 	const pty = await sbx.pty.create({ cols: 80, rows: 24, onData: (d) => tty.push(...d) })
 	await sbx.pty.sendInput(pty.pid, Buffer.from('ps -o sid= -p $$; echo pid $$; exit\n'))
 	await pty.wait()
-	const [, sid, pid] = Buffer.from(tty).toString().match(/^ *(\d+)\r?\n.*?pid (\d+)/ms)
+	const [, sid, pid] = Buffer.from(tty)
+		.toString()
+		.match(/^ *(\d+)\r?\n.*?pid (\d+)/ms)
 	assert.equal(sid, pid, 'a terminal has a shell that leads its session')
 })
 
@@ -63,16 +78,28 @@ test('C1: the process group of a command is its own: kill 0 ends nothing else', 
 	const mine = await runAny(sbx, "trap 'kill -KILL 0' EXIT; sleep 300 & echo $!")
 	assert.equal(mine.exitCode, -1)
 	const gone = Number(mine.stdout)
-	assert.ok(await until(async () => (await runAny(sbx, `kill -0 ${gone}`)).exitCode !== 0, 30000), 'the child of kill 0 is gone')
-	assert.ok((await sbx.commands.list()).some((p) => p.pid === other.pid), 'the other command goes on')
+	assert.ok(
+		await until(async () => (await runAny(sbx, `kill -0 ${gone}`)).exitCode !== 0, 30000),
+		'the child of kill 0 is gone',
+	)
+	assert.ok(
+		(await sbx.commands.list()).some((p) => p.pid === other.pid),
+		'the other command goes on',
+	)
 	await other.kill()
 })
 
 test('C8: ends by signal: -1 for the command itself, 128 + the signal where a shell says so', async () => {
-	const ends = [['kill -TERM $$', -1], ["sh -c 'kill -TERM $$'", -1], ["sh -c 'kill -TERM $$'; exit $?", 143], ['sleep 300 & kill %1; wait %1', 143],
-		['timeout --preserve-status 0.1 sleep 300', 143], ["setsid sh -c 'kill -TERM $$'", -1], ["setsid -w sh -c 'kill -TERM $$'; exit $?", 143]]
-	for (const [line, code] of ends)
-		assert.equal((await runAny(sbx, line)).exitCode, code, line)
+	const ends = [
+		['kill -TERM $$', -1],
+		["sh -c 'kill -TERM $$'", -1],
+		["sh -c 'kill -TERM $$'; exit $?", 143],
+		['sleep 300 & kill %1; wait %1', 143],
+		['timeout --preserve-status 0.1 sleep 300', 143],
+		["setsid sh -c 'kill -TERM $$'", -1],
+		["setsid -w sh -c 'kill -TERM $$'; exit $?", 143],
+	]
+	for (const [line, code] of ends) assert.equal((await runAny(sbx, line)).exitCode, code, line)
 })
 
 test('the first event is start, all output comes before end', async () => {
@@ -88,16 +115,39 @@ test('the first event is start, all output comes before end', async () => {
 
 test('output is streamed while the command runs', async () => {
 	let seen = ''
-	const run = await sbx.commands.run('echo one; until [ -e /tmp/seen ]; do sleep 0.05; done; echo two', { background: true, onStdout: (text) => { seen += text } })
+	const run = await sbx.commands.run('echo one; until [ -e /tmp/seen ]; do sleep 0.05; done; echo two', {
+		background: true,
+		onStdout: (text) => {
+			seen += text
+		},
+	})
 	assert.ok(await until(() => seen === 'one\n', 30000), seen)
 	await sbx.files.write('/tmp/seen', '')
 	await run.wait()
 	assert.equal(seen, 'one\ntwo\n')
 })
 
+// Init reads at most once per 125 µs on average, after 32 reads at once: what is written meanwhile arrives in one
+// event.
+test('F2: a flood of small writes arrives complete, in order, and in few events', async () => {
+	const lines = 50000,
+		began = performance.now()
+	const got = await start(raw, `python3 -uc 'for i in range(${lines}): print(i)'`)
+	await got.ended
+	const took = performance.now() - began,
+		text = outputOf(got.events)
+	assert.equal(text, Array.from({ length: lines }, (_, i) => `${i}\n`).join(''))
+	const events = got.events.filter((e) => e.event?.data).length
+	assert.ok(events <= 32 + took * 8 + text.length / 32768, `${events} events in ${took.toFixed(0)} ms`)
+})
+
 test('20 MB of output arrive complete', async () => {
 	let bytes = 0
-	await sbx.commands.run('head -c 20000000 /dev/zero | tr "\\0" x', { onStdout: (text) => { bytes += text.length } })
+	await sbx.commands.run('head -c 20000000 /dev/zero | tr "\\0" x', {
+		onStdout: (text) => {
+			bytes += text.length
+		},
+	})
 	assert.equal(bytes, 20000000)
 })
 
@@ -111,7 +161,9 @@ test('binary output is exact', async () => {
 test('arguments pass verbatim', async () => {
 	for (const text of ['!@#$%^&*()_+', 'Hello,\nWorld!', 'ä€😀', "it's", 'tab\there'])
 		assert.equal((await sbx.commands.run('printf %s "$X"', { envs: { X: text } })).stdout, text)
-	const run = await stream(raw, 'process.Process/Start', { process: { cmd: 'printf', args: ['%s|', 'a b', '', '"', '$HOME'] } })
+	const run = await stream(raw, 'process.Process/Start', {
+		process: { cmd: 'printf', args: ['%s|', 'a b', '', '"', '$HOME'] },
+	})
 	await run.ended
 	assert.equal(outputOf(run.events), 'a b||"|$HOME|')
 })
@@ -151,15 +203,24 @@ test('a second client gets all later output', async () => {
 })
 
 test('a tag names a process as well as its pid', async () => {
-	const run = await stream(raw, 'process.Process/Start', { process: { cmd: 'sleep', args: ['30'] }, tag: 'my-tag' })
+	const run = await stream(raw, 'process.Process/Start', {
+		process: { cmd: 'sleep', args: ['30'] },
+		tag: 'my-tag',
+	})
 	assert.ok(await until(() => run.events.length > 0))
 	const list = await rpc(raw, 'process.Process/List', {})
 	assert.ok(list.json.processes.some((p) => p.tag === 'my-tag'))
-	const sig = await rpc(raw, 'process.Process/SendSignal', { process: { tag: 'my-tag' }, signal: 'SIGNAL_SIGTERM' })
+	const sig = await rpc(raw, 'process.Process/SendSignal', {
+		process: { tag: 'my-tag' },
+		signal: 'SIGNAL_SIGTERM',
+	})
 	assert.equal(sig.status, 200, sig.text)
 	await run.ended
 	assert.equal(endOf(run.events).status, 'signal: terminated')
-	const gone = await rpc(raw, 'process.Process/SendSignal', { process: { tag: 'my-tag' }, signal: 'SIGNAL_SIGTERM' })
+	const gone = await rpc(raw, 'process.Process/SendSignal', {
+		process: { tag: 'my-tag' },
+		signal: 'SIGNAL_SIGTERM',
+	})
 	assert.equal(gone.status, 404)
 	assert.equal(gone.json.code, 'not_found')
 })
@@ -170,7 +231,7 @@ test('stdin: send, close, bytes and text', async () => {
 	await cat.sendStdin(new TextEncoder().encode('ä€'))
 	await cat.sendStdin('')
 	await cat.closeStdin()
-	await cat.closeStdin().catch(() => {})	/* closing twice, or after the end, is harmless */
+	await cat.closeStdin().catch(() => {}) /* closing twice, or after the end, is harmless */
 	const got = await cat.wait()
 	assert.equal(got.stdout, 'first ä€')
 })
@@ -178,8 +239,7 @@ test('stdin: send, close, bytes and text', async () => {
 test('stdin: a megabyte through cat', async () => {
 	const text = 'x'.repeat(100000)
 	const cat = await sbx.commands.run('wc -c', { background: true, stdin: true })
-	for (let i = 0; i < 10; i++)
-		await cat.sendStdin(text)
+	for (let i = 0; i < 10; i++) await cat.sendStdin(text)
 	await cat.closeStdin()
 	assert.equal((await cat.wait()).stdout.trim(), '1000000')
 })
@@ -211,14 +271,22 @@ test('the deadline holds when the client has gone', async () => {
 	const run = await start(raw, 'sleep 33', { headers: { 'Connect-Timeout-Ms': '1000' } })
 	assert.ok(await until(() => run.events.length > 0))
 	run.close()
-	assert.ok(await until(async () => (await runAny(sbx, 'pgrep -x -f "sleep 33"')).exitCode !== 0, 20000), 'it runs on')
+	assert.ok(
+		await until(async () => (await runAny(sbx, 'pgrep -x -f "sleep 33"')).exitCode !== 0, 20000),
+		'it runs on',
+	)
 })
 
 test('the deadline of a connect ends only that stream', async () => {
 	const run = await start(raw, 'sleep 34')
 	assert.ok(await until(() => run.events.length > 0))
 	const { pid } = run.events[0].event.start
-	const two = await stream(raw, 'process.Process/Connect', { process: { pid } }, { headers: { 'Connect-Timeout-Ms': '300' } })
+	const two = await stream(
+		raw,
+		'process.Process/Connect',
+		{ process: { pid } },
+		{ headers: { 'Connect-Timeout-Ms': '300' } },
+	)
 	const over = await two.ended
 	assert.equal(over.trailer?.error?.code, 'deadline_exceeded')
 	assert.equal((await runAny(sbx, `kill -0 ${pid}`)).exitCode, 0)
@@ -245,18 +313,43 @@ test('env: global, per command, and nothing more than documented', async () => {
 	assert.equal((await sbx.commands.run('echo "[$ONCE]"')).stdout, '[]\n')
 	const run = await stream(raw, 'process.Process/Start', { process: { cmd: '/usr/bin/env' } })
 	await run.ended
-	const names = outputOf(run.events).trim().split('\n').map((l) => l.split('=')[0]).sort()
+	const names = outputOf(run.events)
+		.trim()
+		.split('\n')
+		.map((l) => l.split('=')[0])
+		.sort()
 	/* the last three only where the host has certificate authorities of its own */
-	const documented = ['HOME', 'LANG', 'LOGNAME', 'PATH', 'PS1', 'SHELL', 'USER', 'NODE_EXTRA_CA_CERTS', 'REQUESTS_CA_BUNDLE', 'SSL_CERT_FILE']
-	assert.deepEqual(names.filter((n) => !n.startsWith('E2B_') && !documented.includes(n)), ['GLOBAL'])
-	for (const name of ['E2B_SANDBOX', 'E2B_SANDBOX_ID', 'E2B_TEMPLATE_ID'])
-		assert.ok(names.includes(name), name)
+	const documented = [
+		'HOME',
+		'LANG',
+		'LOGNAME',
+		'PATH',
+		'PS1',
+		'SHELL',
+		'USER',
+		'NODE_EXTRA_CA_CERTS',
+		'REQUESTS_CA_BUNDLE',
+		'SSL_CERT_FILE',
+	]
+	assert.deepEqual(
+		names.filter((n) => !n.startsWith('E2B_') && !documented.includes(n)),
+		['GLOBAL'],
+	)
+	for (const name of ['E2B_SANDBOX', 'E2B_SANDBOX_ID', 'E2B_TEMPLATE_ID']) assert.ok(names.includes(name), name)
 })
 
 test('no fd of ours is open in a command', async () => {
-	const run = await stream(raw, 'process.Process/Start', { process: { cmd: '/bin/ls', args: ['/proc/self/fd'] }, stdin: false })
+	const run = await stream(raw, 'process.Process/Start', {
+		process: { cmd: '/bin/ls', args: ['/proc/self/fd'] },
+		stdin: false,
+	})
 	await run.ended
-	assert.deepEqual(outputOf(run.events).trim().split('\n'), ['0', '1', '2', '3'])	/* 3 is ls reading the directory */
+	assert.deepEqual(outputOf(run.events).trim().split('\n'), [
+		'0',
+		'1',
+		'2',
+		'3',
+	]) /* 3 is ls reading the directory */
 })
 
 test('a missing program is an error that names it', async () => {
@@ -286,7 +379,10 @@ test('orphans are reaped', async () => {
 
 test('fifty commands at once', async () => {
 	const all = await Promise.all(Array.from({ length: 50 }, (_, i) => sbx.commands.run(`echo ${i}`)))
-	assert.deepEqual(all.map((r) => r.stdout), Array.from({ length: 50 }, (_, i) => `${i}\n`))
+	assert.deepEqual(
+		all.map((r) => r.stdout),
+		Array.from({ length: 50 }, (_, i) => `${i}\n`),
+	)
 	assert.deepEqual(await sbx.commands.list(), [])
 })
 
@@ -296,12 +392,21 @@ test('a request cut into single bytes is understood', async () => {
 	const url = new URL(server.url)
 	const bytes = envelope({ process: { cmd: 'echo', args: ['slowly'] }, stdin: false })
 	const text = await new Promise((done, fail) => {
-		const req = http.request({ host: url.hostname, port: url.port, method: 'POST', path: '/process.Process/Start', agent: false,
-			headers: { ...routeHeaders(raw), 'Content-Type': 'application/connect+json' } }, (res) => {
-			const parts = []
-			res.on('data', (p) => parts.push(p))
-			res.once('end', () => done(Buffer.concat(parts).toString('latin1')))
-		})
+		const req = http.request(
+			{
+				host: url.hostname,
+				port: url.port,
+				method: 'POST',
+				path: '/process.Process/Start',
+				agent: false,
+				headers: { ...routeHeaders(raw), 'Content-Type': 'application/connect+json' },
+			},
+			(res) => {
+				const parts = []
+				res.on('data', (p) => parts.push(p))
+				res.once('end', () => done(Buffer.concat(parts).toString('latin1')))
+			},
+		)
 		req.once('error', fail)
 		req.setNoDelay(true)
 		void (async () => {

@@ -17,7 +17,12 @@ function multipart(parts, boundary = 'b0undary') {
 	const out = []
 	for (const { name = 'file', filename, data, type = 'application/octet-stream' } of parts) {
 		const file = filename === undefined ? '' : `; filename="${filename}"`
-		out.push(Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; name="${name}"${file}\r\nContent-Type: ${type}\r\n\r\n`))
+		out.push(
+			Buffer.from(
+				`--${boundary}\r\nContent-Disposition: form-data; name="${name}"${file}\r\n` +
+					`Content-Type: ${type}\r\n\r\n`,
+			),
+		)
 		out.push(Buffer.from(data), Buffer.from('\r\n'))
 	}
 	out.push(Buffer.from(`--${boundary}--\r\n`))
@@ -82,22 +87,39 @@ test('an empty file: Content-Length 0 in every format', async () => {
 })
 
 test('many files in one request, parents made, order kept', async () => {
-	const files = Array.from({ length: 10 }, (_, i) => ({ path: i % 2 ? `many/deep/${i}/f.txt` : `/m${i}/f.txt`, data: `file ${i}` }))
+	const files = Array.from({ length: 10 }, (_, i) => ({
+		path: i % 2 ? `many/deep/${i}/f.txt` : `/m${i}/f.txt`,
+		data: `file ${i}`,
+	}))
 	const infos = await sbx.files.write(files)
-	assert.deepEqual(infos.map((f) => f.path), files.map((f) => (f.path.startsWith('/') ? f.path : `/home/user/${f.path}`)))
-	for (const f of files)
-		assert.equal(await sbx.files.read(f.path), f.data)
+	assert.deepEqual(
+		infos.map((f) => f.path),
+		files.map((f) => (f.path.startsWith('/') ? f.path : `/home/user/${f.path}`)),
+	)
+	for (const f of files) assert.equal(await sbx.files.read(f.path), f.data)
 })
 
 test('part names: query path wins, else the full filename; other fields are ignored', async () => {
 	const one = multipart([{ filename: 'undefined', data: 'old client' }])
-	assert.deepEqual((await envd(raw, 'POST', q('/tmp/q.txt'), one.body, one)).json, [{ name: 'q.txt', path: '/tmp/q.txt', type: 'file' }])
-	const two = multipart([{ name: 'note', data: 'x' }, { filename: '/tmp/dir ä/späce.txt', data: 'utf-8 name' }, { filename: 'rel/f', data: 'r' }])
+	assert.deepEqual((await envd(raw, 'POST', q('/tmp/q.txt'), one.body, one)).json, [
+		{ name: 'q.txt', path: '/tmp/q.txt', type: 'file' },
+	])
+	const two = multipart([
+		{ name: 'note', data: 'x' },
+		{ filename: '/tmp/dir ä/späce.txt', data: 'utf-8 name' },
+		{ filename: 'rel/f', data: 'r' },
+	])
 	const res = await envd(raw, 'POST', '/files', two.body, two)
 	assert.equal(res.status, 200, res.text)
-	assert.deepEqual(res.json.map((f) => f.path), ['/tmp/dir ä/späce.txt', '/home/user/rel/f'])
+	assert.deepEqual(
+		res.json.map((f) => f.path),
+		['/tmp/dir ä/späce.txt', '/home/user/rel/f'],
+	)
 	assert.equal((await get('/tmp/dir ä/späce.txt')).text, 'utf-8 name')
-	const twice = multipart([{ filename: '/tmp/same', data: '1' }, { filename: '/tmp/same', data: '2' }])
+	const twice = multipart([
+		{ filename: '/tmp/same', data: '1' },
+		{ filename: '/tmp/same', data: '2' },
+	])
 	assert.equal((await envd(raw, 'POST', '/files', twice.body, twice)).status, 400)
 })
 
@@ -110,10 +132,15 @@ test('upload: ownership, modes, existing files keep their mode', async () => {
 	const info = await sbx.files.getInfo('/tmp/mode.sh')
 	assert.deepEqual([info.mode, info.owner, info.size], [0o750, 'user', 2])
 	const list = await fsrpc('ListDir', { path: '/tmp/own', depth: 5 })
-	assert.deepEqual(list.json.entries.map((e) => [e.path, e.owner, e.permissions]), [
-		['/tmp/own/a', 'user', 'drwxr-xr-x'], ['/tmp/own/a/b', 'user', 'drwxr-xr-x'],
-		['/tmp/own/a/b/c.txt', 'user', '-rw-r--r--'], ['/tmp/own/a/b/r.txt', 'root', '-rw-r--r--'],
-	])
+	assert.deepEqual(
+		list.json.entries.map((e) => [e.path, e.owner, e.permissions]),
+		[
+			['/tmp/own/a', 'user', 'drwxr-xr-x'],
+			['/tmp/own/a/b', 'user', 'drwxr-xr-x'],
+			['/tmp/own/a/b/c.txt', 'user', '-rw-r--r--'],
+			['/tmp/own/a/b/r.txt', 'root', '-rw-r--r--'],
+		],
+	)
 })
 
 test('a shorter write leaves no old tail', async () => {
@@ -124,7 +151,15 @@ test('a shorter write leaves no old tail', async () => {
 
 test('path rules: empty, ~, relative, .., absolute', async () => {
 	await put('/home/user/rules/x', 'x')
-	for (const path of ['rules/x', './rules/x', '~/rules/x', 'rules/../rules/x', 'a/../rules/x', '/home/user/rules/x', '/home/user/../user/rules/x']) {
+	for (const path of [
+		'rules/x',
+		'./rules/x',
+		'~/rules/x',
+		'rules/../rules/x',
+		'a/../rules/x',
+		'/home/user/rules/x',
+		'/home/user/../user/rules/x',
+	]) {
 		const res = await get(path)
 		assert.equal(res.status, 200, path)
 	}
@@ -161,7 +196,14 @@ test('a download is packed for a client that asks for gzip', async () => {
 	const part = await get('/tmp/words.txt', { headers: { 'Accept-Encoding': 'gzip', Range: 'bytes=0-3' } })
 	assert.deepEqual([part.status, part.text, part.headers['content-encoding']], [206, 'many', undefined])
 	assert.equal((await get('/tmp/words.txt', { headers: { 'Accept-Encoding': 'br, identity;q=0' } })).status, 406)
-	assert.equal((await get('/tmp/words.txt', { headers: { 'Accept-Encoding': 'gzip, identity;q=0', Range: 'bytes=0-3' } })).status, 406)
+	assert.equal(
+		(
+			await get('/tmp/words.txt', {
+				headers: { 'Accept-Encoding': 'gzip, identity;q=0', Range: 'bytes=0-3' },
+			})
+		).status,
+		406,
+	)
 	await put('/tmp/none.txt', '')
 	assert.equal((await get('/tmp/none.txt', { headers: { 'Accept-Encoding': 'gzip' } })).body.length, 0)
 	const proc = await get('/proc/self/status', { headers: { 'Accept-Encoding': 'gzip' } })
@@ -172,7 +214,8 @@ test('a download is packed for a client that asks for gzip', async () => {
 test('conditions on a read hold', async () => {
 	await put('/tmp/cond.txt', 'x')
 	const { headers } = await get('/tmp/cond.txt')
-	const date = headers['last-modified'], before = new Date(Date.parse(date) - 60000).toUTCString()
+	const date = headers['last-modified'],
+		before = new Date(Date.parse(date) - 60000).toUTCString()
 	const status = async (h) => (await get('/tmp/cond.txt', { headers: h })).status
 	assert.equal(await status({ 'If-Modified-Since': date }), 304)
 	assert.equal(await status({ 'If-Modified-Since': before }), 200)
@@ -191,8 +234,7 @@ test('several files are composed into one', async () => {
 	const parts = [1, 2, 3].map((n) => `/tmp/compose/p${n}`)
 	const data = [crypto.randomBytes(9 << 20), Buffer.from(''), Buffer.from('end')]
 	const upload = async () => {
-		for (const [i, path] of parts.entries())
-			assert.equal((await put(path, data[i])).status, 200)
+		for (const [i, path] of parts.entries()) assert.equal((await put(path, data[i])).status, 200)
 	}
 	await upload()
 	await put('/tmp/compose/whole/it', 'old')
@@ -201,7 +243,10 @@ test('several files are composed into one', async () => {
 	assert.deepEqual(res.json, { path: '/tmp/compose/whole/it', name: 'it', type: 'file' })
 	assert.ok((await get('/tmp/compose/whole/it')).body.equals(Buffer.concat(data)))
 	const left = await fsrpc('ListDir', { path: '/tmp/compose', depth: 3 })
-	assert.deepEqual(left.json.entries.map((e) => e.path), ['/tmp/compose/whole', '/tmp/compose/whole/it'])
+	assert.deepEqual(
+		left.json.entries.map((e) => e.path),
+		['/tmp/compose/whole', '/tmp/compose/whole/it'],
+	)
 	assert.equal(left.json.entries[1].owner, 'user')
 	await upload()
 	const refused = async (body, status, words) => {
@@ -220,16 +265,22 @@ test('several files are composed into one', async () => {
 	await refused({ source_paths: 'a', destination: 'x' }, 400, /must be an array/)
 	await refused({ source_paths: [5], destination: 'x' }, 400, /array of strings/)
 	assert.equal((await compose('junk', { 'Content-Type': 'application/json' })).status, 400)
-	for (const path of parts)
-		assert.equal((await get(path)).status, 200)		/* a refusal takes nothing away */
+	for (const path of parts) assert.equal((await get(path)).status, 200) /* a refusal takes nothing away */
 	/* another name of the destination is not taken away with the parts */
 	await compose({ source_paths: parts, destination: '/tmp/compose/one' })
 	const alias = await compose({ source_paths: ['/tmp/compose/./one'], destination: '/tmp/compose/one' })
 	assert.equal(alias.status, 200)
 	assert.equal((await get('/tmp/compose/one')).body.length, (9 << 20) + 3)
-	const stranger = await envd({ ...raw, envdAccessToken: undefined }, 'POST', '/files/compose', { source_paths: ['a'], destination: 'b' })
+	const stranger = await envd({ ...raw, envdAccessToken: undefined }, 'POST', '/files/compose', {
+		source_paths: ['a'],
+		destination: 'b',
+	})
 	assert.equal(stranger.status, 401)
-	const root = await compose({ source_paths: ['/tmp/compose/one'], destination: '~/deep/er/two', username: 'root' })
+	const root = await compose({
+		source_paths: ['/tmp/compose/one'],
+		destination: '~/deep/er/two',
+		username: 'root',
+	})
 	assert.equal(root.json.path, '/root/deep/er/two')
 })
 
@@ -250,7 +301,9 @@ test('reading: ranges, disposition, proc files', async () => {
 })
 
 test('links are followed inside only', async () => {
-	await sbx.commands.run('ln -sf /etc/passwd pw; ln -sf /no/where dangling; ln -sfn /tmp tmplink; ln -sf loop loop')
+	await sbx.commands.run(
+		'ln -sf /etc/passwd pw; ln -sf /no/where dangling; ln -sfn /tmp tmplink; ln -sf loop loop',
+	)
 	assert.match(await sbx.files.read('pw'), /^root:x?:0:0/)
 	await assert.rejects(sbx.files.read('dangling'), sdk().FileNotFoundError)
 	await assert.rejects(sbx.files.read('loop'))
@@ -307,7 +360,9 @@ test('rename: files, directories, over a file, into new parents, missing', async
 	assert.equal(await sbx.files.read('moved/deep/mv/b'), 'A')
 	assert.equal(await sbx.files.exists('mv'), false)
 	await assert.rejects(sbx.files.rename('no-such-source', 'x'), sdk().FileNotFoundError)
-	await sbx.commands.run('sudo mv /usr/share/doc /usr/share/doc2', { timeoutMs: 30000 })	/* a template directory */
+	await sbx.commands.run('sudo mv /usr/share/doc /usr/share/doc2', {
+		timeoutMs: 30000,
+	}) /* a template directory */
 	assert.equal(await sbx.files.exists('/usr/share/doc2'), true)
 })
 
@@ -325,8 +380,13 @@ test('remove: file, tree, missing, link not its target', async () => {
 })
 
 test('list: depth, order, missing, not a directory', async () => {
-	await sbx.files.write([{ path: 'ls/b/c/d.txt', data: '' }, { path: 'ls/a.txt', data: '' }, { path: 'ls/b/a.txt', data: '' }])
-	const names = async (depth) => (await sbx.files.list('ls', { depth })).map((e) => e.path.slice('/home/user/ls/'.length))
+	await sbx.files.write([
+		{ path: 'ls/b/c/d.txt', data: '' },
+		{ path: 'ls/a.txt', data: '' },
+		{ path: 'ls/b/a.txt', data: '' },
+	])
+	const names = async (depth) =>
+		(await sbx.files.list('ls', { depth })).map((e) => e.path.slice('/home/user/ls/'.length))
 	assert.deepEqual(await names(1), ['a.txt', 'b'])
 	assert.deepEqual(await names(2), ['a.txt', 'b', 'b/a.txt', 'b/c'])
 	assert.deepEqual(await names(9), ['a.txt', 'b', 'b/a.txt', 'b/c', 'b/c/d.txt'])
@@ -363,12 +423,20 @@ test('an upload that is cut off leaves the old file or none, never waits', async
 	const net = await import('node:net')
 	const { routeHeaders, server } = await import('../lib/client.mjs')
 	const url = new URL(server.url)
-	const head = Object.entries(routeHeaders(raw)).map(([k, v]) => `${k}: ${v}\r\n`).join('')
+	const head = Object.entries(routeHeaders(raw))
+		.map(([k, v]) => `${k}: ${v}\r\n`)
+		.join('')
 	await new Promise((done) => {
 		const sock = net.connect(Number(url.port), url.hostname, () => {
-			sock.write(`POST ${q('/tmp/cut')} HTTP/1.1\r\nHost: localhost\r\n${head}Content-Type: application/octet-stream\r\nContent-Length: 1000000\r\n\r\n`)
+			sock.write(
+				`POST ${q('/tmp/cut')} HTTP/1.1\r\nHost: localhost\r\n${head}Content-Type: ` +
+					`application/octet-stream\r\nContent-Length: 1000000\r\n\r\n`,
+			)
 			sock.write(Buffer.alloc(1000, 'x'))
-			setTimeout(() => { sock.destroy(); done() }, 200)
+			setTimeout(() => {
+				sock.destroy()
+				done()
+			}, 200)
 		})
 	})
 	assert.equal((await put('/tmp/cut', 'after')).status, 200)
@@ -377,13 +445,16 @@ test('an upload that is cut off leaves the old file or none, never waits', async
 })
 
 test('F6: a tree that is deeper than paths can be long is told as such', async () => {
-	await shell(raw, `python3 - <<'E'
+	await shell(
+		raw,
+		`python3 - <<'E'
 import os
 os.chdir('/tmp')
 os.mkdir('far'); os.chdir('far')
 for i in range(25):
     os.mkdir('x' * 200); os.chdir('x' * 200)
-E`)
+E`,
+	)
 	const all = await fsrpc('ListDir', { path: '/tmp/far', depth: 100 })
 	assert.deepEqual([all.status, all.json.code], [400, 'invalid_argument'], all.text)
 	assert.match(all.json.message, /longer than 4095 bytes.*smaller depth/)

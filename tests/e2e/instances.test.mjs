@@ -18,12 +18,20 @@ test('two instances: own slot, key, sandboxes, addresses', async () => {
 		assert.equal((await api('GET', `/sandboxes/${here.sandboxID}`, undefined, opt)).status, 404)
 		assert.equal((await api('GET', `/sandboxes/${there.sandboxID}`)).status, 404)
 		const address = async (sbx, base) => {
-			const run = await stream(sbx, 'process.Process/Start', { process: { cmd: 'hostname', args: ['-I'] }, stdin: false }, { base })
+			const run = await stream(
+				sbx,
+				'process.Process/Start',
+				{ process: { cmd: 'hostname', args: ['-I'] }, stdin: false },
+				{ base },
+			)
 			await run.ended
 			return outputOf(run.events).trim()
 		}
 		const [a, b] = [await address(here, server.url), await address(there, own.url)]
-		assert.ok(a.startsWith(`10.${200 + server.slot}.`) && b.startsWith(`10.${200 + own.slot}.`), `${a} ${b}`)
+		assert.ok(
+			a.startsWith(`10.${200 + server.slot}.`) && b.startsWith(`10.${200 + own.slot}.`),
+			`${a} ${b}`,
+		)
 	} finally {
 		await killRaw(here)
 		await killRaw(there, opt)
@@ -38,8 +46,11 @@ test('two instances: own slot, key, sandboxes, addresses', async () => {
 })
 
 test('a second server on the same state directory is refused, the first is unharmed', async () => {
-	const run = spawnSync(`${server.buildDir}/src/cli/atoll`, ['serve', '--listen', '127.0.0.1:0', '--state', server.stateDir, '--run', server.runDir],
-		{ encoding: 'utf8', timeout: 20000 })
+	const run = spawnSync(
+		`${server.buildDir}/src/cli/atoll`,
+		['serve', '--listen', '127.0.0.1:0', '--state', server.stateDir, '--run', server.runDir],
+		{ encoding: 'utf8', timeout: 20000 },
+	)
 	assert.notEqual(run.status, 0)
 	assert.ok(run.status !== null, 'it kept running')
 	assert.match(run.stderr + run.stdout, /directory '.*' is in use by another atolld/)
@@ -58,7 +69,11 @@ test('a port that is taken is a clear error', async () => {
 })
 
 test('bad configuration is refused by name', async () => {
-	for (const [config, word] of [[{ pool_size_mb: 'lots' }, /pool_size_mb/], [{ no_such_key: 1 }, /no_such_key/], [{ on_stop: 'maybe' }, /on_stop/]]) {
+	for (const [config, word] of [
+		[{ pool_size_mb: 'lots' }, /pool_size_mb/],
+		[{ no_such_key: 1 }, /no_such_key/],
+		[{ on_stop: 'maybe' }, /on_stop/],
+	]) {
 		const own = newServer(server.buildDir, config)
 		const err = await own.start().catch((e) => e)
 		if (!(err instanceof Error)) {

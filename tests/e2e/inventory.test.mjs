@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The exact inventory of a sandbox, taken from inside, against the committed list in inventory.txt.
-// A change of the list is a change of what untrusted code gets; ATOLL_UPDATE_INVENTORY=1 rewrites it. A line that begins
-// with "?" may be missing: it covers something that not every host has.
+// A change of the list is a change of what untrusted code gets; ATOLL_UPDATE_INVENTORY=1 rewrites it. A line that
+// begins with "?" may be missing: it covers something that not every host has.
 import { test } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
@@ -33,10 +33,12 @@ for fd in fds("self"):
 for name in sorted(os.environ):
     if name not in ("SHLVL", "_", "OLDPWD"): print(f"{who} env {name}")
 import resource
-print(f"{who} rlimit CORE {resource.getrlimit(resource.RLIMIT_CORE)}")	# 1: the only value that also keeps cores from a pipe
+# A soft limit of 1 is the only value that also keeps cores from a pipe.
+print(f"{who} rlimit CORE {resource.getrlimit(resource.RLIMIT_CORE)}")
 for name, most in (("NOFILE", 1 << 20), ("MEMLOCK", 64 << 20), ("SIGPENDING", 16384), ("MSGQUEUE", 1 << 20)):
     soft, hard = resource.getrlimit({"SIGPENDING": 11}.get(name) or getattr(resource, "RLIMIT_" + name))
-    print(f"{who} rlimit {name} {'at most %d' % most if 0 <= soft <= most and (hard <= most or name == 'NOFILE') else (soft, hard)}")
+    within = 0 <= soft <= most and (hard <= most or name == "NOFILE")
+    print(f"{who} rlimit {name} {'at most %d' % most if within else (soft, hard)}")
 if who == "root":
     s = status(1)
     for key in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp", "Threads"):
@@ -48,19 +50,22 @@ if who == "root":
             inside, outside, count = line.split()
             print(f"{name} {inside} HOST {count}")
     print("setgroups", open("/proc/1/setgroups").read().strip())
+    own = re.compile(r"(lowerdir|upperdir|workdir|uid|gid|size|nr_inodes|inode64|uuid)")
     for line in open("/proc/self/mountinfo"):
         left, right = line.rstrip("\n").split(" - ")
         f, r = left.split(" "), right.split(" ")
-        sup = ",".join(sorted(o for o in r[2].split(",") if not re.match(r"(lowerdir|upperdir|workdir|uid|gid|size|nr_inodes|inode64|uuid)", o)))
+        sup = ",".join(sorted(o for o in r[2].split(",") if not own.match(o)))
         print(f"mount {f[4]} {r[0]} {f[5]} {sup}")
     for base, dirs, files in os.walk("/dev"):
         for name in sorted(dirs + files):
             p = os.path.join(base, name)
             st = os.lstat(p)
-            if stat.S_ISCHR(st.st_mode): print(f"dev {p} c {os.major(st.st_rdev)}:{os.minor(st.st_rdev)} {stat.S_IMODE(st.st_mode):o}")
-            elif stat.S_ISBLK(st.st_mode): print(f"dev {p} b {os.major(st.st_rdev)}:{os.minor(st.st_rdev)}")
+            number = f"{os.major(st.st_rdev)}:{os.minor(st.st_rdev)}"
+            mode = f"{stat.S_IMODE(st.st_mode):o}"
+            if stat.S_ISCHR(st.st_mode): print(f"dev {p} c {number} {mode}")
+            elif stat.S_ISBLK(st.st_mode): print(f"dev {p} b {number}")
             elif stat.S_ISLNK(st.st_mode): print(f"dev {p} -> {os.readlink(p)}")
-            elif not p.startswith("/dev/pts/"): print(f"dev {p} {'dir' if stat.S_ISDIR(st.st_mode) else 'file'} {stat.S_IMODE(st.st_mode):o}")
+            elif not p.startswith("/dev/pts/"): print(f"dev {p} {'dir' if stat.S_ISDIR(st.st_mode) else 'file'} {mode}")
     for name in sorted(os.listdir("/sys/class/net")):
         print(f"net {name}")
     for path in ("net/ipv4/ip_unprivileged_port_start", "net/ipv4/ping_group_range", "kernel/hostname"):
@@ -84,7 +89,9 @@ async function take() {
 function fdsOfInit(trace) {
 	const kinds = openOf(initOf(trace)).map((to) => to.replace(/\[\d+\]/, '[N]'))
 	const count = (kind) => kinds.filter((k) => k === kind).length
-	return [...new Set(kinds)].sort().map((kind) => `init fd ${kind}${/^(pipe|socket):/.test(kind) ? '' : ` x${count(kind)}`}`)
+	return [...new Set(kinds)]
+		.sort()
+		.map((kind) => `init fd ${kind}${/^(pipe|socket):/.test(kind) ? '' : ` x${count(kind)}`}`)
 }
 
 // Covers of files that depend on the host's kernel, and variables that depend on its certificates.
@@ -94,7 +101,10 @@ const MUST = /^mount \/proc\/(sys|sys\/kernel\/random\/boot_id) |^mount \/sys\/f
 test('the inventory from inside is exactly the committed one', async () => {
 	const now = await take()
 	if (process.env.ATOLL_UPDATE_INVENTORY === '1')
-		fs.writeFileSync(FILE, now.map((line) => `${OPTIONAL.test(line) && !MUST.test(line) ? '? ' : ''}${line}\n`).join(''))
+		fs.writeFileSync(
+			FILE,
+			now.map((line) => `${OPTIONAL.test(line) && !MUST.test(line) ? '? ' : ''}${line}\n`).join(''),
+		)
 	const list = fs.readFileSync(FILE, 'utf8').trimEnd().split('\n')
 	const want = list.map((line) => line.replace(/^\? /, ''))
 	const added = now.filter((line) => !want.includes(line))
@@ -102,11 +112,13 @@ test('the inventory from inside is exactly the committed one', async () => {
 	assert.deepEqual({ added, lost }, { added: [], lost: [] })
 })
 
-test('the namespaces are not the host\'s', async () => {
+test("the namespaces are not the host's", async () => {
 	const mine = (ns) => fs.readlinkSync(`/proc/self/ns/${ns}`)
 	await withSandbox({}, async (sbx) => {
 		for (const ns of ['user', 'mnt', 'pid', 'net', 'ipc', 'uts', 'cgroup']) {
-			const inside = (await sbx.commands.run(`readlink /proc/self/ns/${ns}`, { user: 'root' })).stdout.trim()
+			const inside = (
+				await sbx.commands.run(`readlink /proc/self/ns/${ns}`, { user: 'root' })
+			).stdout.trim()
 			assert.match(inside, /^\w+:\[\d+\]$/)
 			assert.notEqual(inside, mine(ns), ns)
 		}
@@ -114,8 +126,34 @@ test('the namespaces are not the host\'s', async () => {
 })
 
 test('capabilities are the twelve of the design, no more', async () => {
-	const names = ['chown', 'dac_override', 'fowner', 'fsetid', 'kill', 'setgid', 'setuid', 'setpcap', 'net_bind_service', 'sys_chroot', 'audit_write', 'setfcap']
-	const bit = { chown: 0, dac_override: 1, fowner: 3, fsetid: 4, kill: 5, setgid: 6, setuid: 7, setpcap: 8, net_bind_service: 10, sys_chroot: 18, audit_write: 29, setfcap: 31 }
+	const names = [
+		'chown',
+		'dac_override',
+		'fowner',
+		'fsetid',
+		'kill',
+		'setgid',
+		'setuid',
+		'setpcap',
+		'net_bind_service',
+		'sys_chroot',
+		'audit_write',
+		'setfcap',
+	]
+	const bit = {
+		chown: 0,
+		dac_override: 1,
+		fowner: 3,
+		fsetid: 4,
+		kill: 5,
+		setgid: 6,
+		setuid: 7,
+		setpcap: 8,
+		net_bind_service: 10,
+		sys_chroot: 18,
+		audit_write: 29,
+		setfcap: 31,
+	}
 	const want = names.reduce((sum, name) => sum | (1n << BigInt(bit[name])), 0n)
 	await withSandbox({}, async (sbx) => {
 		for (const user of ['user', 'root']) {

@@ -18,29 +18,44 @@ after(() => Promise.all([one?.kill(), two?.kill()]))
 
 const root = { user: 'root' }
 
-test('none of the server\'s variables is visible', async () => {
-	const all = await one.commands.run('env; for p in /proc/[0-9]*; do tr "\\0" "\\n" < $p/environ; done 2>/dev/null; true', root)
+test("none of the server's variables is visible", async () => {
+	const all = await one.commands.run(
+		'env; for p in /proc/[0-9]*; do tr "\\0" "\\n" < $p/environ; done 2>/dev/null; true',
+		root,
+	)
 	assert.ok(!all.stdout.includes('canary-of-the-host'))
 	assert.ok(!all.stdout.includes(server.key))
-	assert.ok(!/^(E2B_API_KEY|ATOLL_|LD_|SUDO_|SSH_|npm_|PWD=\/(?!home|root))/m.test(all.stdout.replace(/^(PWD|OLDPWD)=.*$/gm, '')))
+	assert.ok(
+		!/^(E2B_API_KEY|ATOLL_|LD_|SUDO_|SSH_|npm_|PWD=\/(?!home|root))/m.test(
+			all.stdout.replace(/^(PWD|OLDPWD)=.*$/gm, ''),
+		),
+	)
 })
 
 test('no host file is reachable', async () => {
 	const secret = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-host-'))
 	fs.writeFileSync(path.join(secret, 'secret'), 'of the host')
 	try {
-		for (const p of [`${secret}/secret`, `/proc/1/root${secret}/secret`, `/proc/self/root/../..${secret}/secret`, `${server.stateDir}/key`,
-			`/../../../..${secret}/secret`]) {
+		for (const p of [
+			`${secret}/secret`,
+			`/proc/1/root${secret}/secret`,
+			`/proc/self/root/../..${secret}/secret`,
+			`${server.stateDir}/key`,
+			`/../../../..${secret}/secret`,
+		]) {
 			assert.notEqual((await runAny(one, `cat '${p}'`, root)).exitCode, 0, p)
 			await assert.rejects(one.files.read(p), undefined, p)
 		}
-		await one.commands.run(`ln -sf '${secret}' /tmp/hostlink; ln -sf '${server.stateDir}' /tmp/statelink`, root)
+		await one.commands.run(
+			`ln -sf '${secret}' /tmp/hostlink; ln -sf '${server.stateDir}' /tmp/statelink`,
+			root,
+		)
 		await assert.rejects(one.files.read('/tmp/hostlink/secret'))
 		await assert.rejects(one.files.read('/tmp/statelink/key'))
 		await assert.rejects(one.files.list('/tmp/statelink'))
 		await one.files.write(`${secret}-2/x`, 'inside')
 		assert.ok(!fs.existsSync(`${secret}-2`))
-		await one.files.write(`${secret}/planted`, 'x')	/* same path, other tree */
+		await one.files.write(`${secret}/planted`, 'x') /* same path, other tree */
 		assert.ok(!fs.existsSync(path.join(secret, 'planted')))
 	} finally {
 		fs.rmSync(secret, { recursive: true, force: true })
@@ -50,8 +65,7 @@ test('no host file is reachable', async () => {
 test('its users are its own: no host account, no host hostname', async () => {
 	const passwd = await one.commands.run('cat /etc/passwd; cat /etc/hostname /etc/hosts; hostname', root)
 	assert.ok(!/^atoll/m.test(passwd.stdout))
-	if (os.hostname() !== 'localhost')
-		assert.ok(!passwd.stdout.includes(os.hostname()) || os.hostname().length < 4)
+	if (os.hostname() !== 'localhost') assert.ok(!passwd.stdout.includes(os.hostname()) || os.hostname().length < 4)
 })
 
 test('only its own processes', async () => {
@@ -62,8 +76,12 @@ test('only its own processes', async () => {
 })
 
 test('neither the pool nor the disks of other sandboxes show in /sys and /proc', async () => {
-	const got = await one.commands.run('ls -A /sys/fs/btrfs /sys/devices/virtual/block /proc/fs; cat /sys/block/*/loop/backing_file 2>/dev/null; ' +
-		'cat /proc/cmdline; timeout 20 grep -rsl pool.img /sys/block /sys/class/block /sys/dev /sys/fs /proc/self/mountinfo; true', root)
+	const got = await one.commands.run(
+		'ls -A /sys/fs/btrfs /sys/devices/virtual/block /proc/fs; ' +
+			'cat /sys/block/*/loop/backing_file 2>/dev/null; cat /proc/cmdline; timeout 20 ' +
+			'grep -rsl pool.img /sys/block /sys/class/block /sys/dev /sys/fs /proc/self/mountinfo; true',
+		root,
+	)
 	assert.equal(got.stdout.replace(/^\/.*:$/gm, '').trim(), '')
 })
 
@@ -87,7 +105,15 @@ test('two sandboxes share nothing', async () => {
 	await one.commands.run('sudo sh -c "echo changed >> /etc/profile.d/x.sh; echo x > /usr/local/y"')
 	assert.equal(await two.files.exists('/tmp/mine'), false)
 	assert.equal(await two.files.exists('/usr/local/y'), false)
-	const ids = await Promise.all([one, two].map((s) => s.commands.run('cat /etc/machine-id /proc/sys/kernel/random/boot_id; for n in pid net mnt ipc uts user cgroup; do readlink /proc/self/ns/$n; done', root)))
+	const ids = await Promise.all(
+		[one, two].map((s) =>
+			s.commands.run(
+				'cat /etc/machine-id /proc/sys/kernel/random/boot_id; for n in pid net mnt ipc uts ' +
+					'user cgroup; do readlink /proc/self/ns/$n; done',
+				root,
+			),
+		),
+	)
 	const [a, b] = ids.map((r) => r.stdout.trim().split('\n'))
 	a.forEach((line, i) => assert.notEqual(line, b[i], `shared: ${line}`))
 	const host = fs.readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
@@ -95,9 +121,19 @@ test('two sandboxes share nothing', async () => {
 })
 
 test('abstract sockets and shared memory do not cross', async () => {
-	await one.commands.run('python3 -c "import socket,time; s=socket.socket(socket.AF_UNIX); s.bind(\'\\0crossing\'); s.listen(); time.sleep(60)"', { background: true })
-	const connect = async (sbx) => (await runAny(sbx, 'python3 -c "import socket; socket.socket(socket.AF_UNIX).connect(\'\\0crossing\')"')).exitCode
-	assert.ok(await until(async () => await connect(one) === 0, 30000), 'it is there')
+	await one.commands.run(
+		"python3 -c \"import socket,time; s=socket.socket(socket.AF_UNIX); s.bind('\\0crossing'); " +
+			's.listen(); time.sleep(60)"',
+		{ background: true },
+	)
+	const connect = async (sbx) =>
+		(
+			await runAny(
+				sbx,
+				'python3 -c "import socket; socket.socket(socket.AF_UNIX).connect(\'\\0crossing\')"',
+			)
+		).exitCode
+	assert.ok(await until(async () => (await connect(one)) === 0, 30000), 'it is there')
 	assert.notEqual(await connect(two), 0)
 	await one.commands.run('echo x > /dev/shm/crossing')
 	assert.notEqual((await runAny(two, 'cat /dev/shm/crossing')).exitCode, 0)
@@ -127,14 +163,21 @@ for n in hit:
 	}
 })
 
-test('killing everything inside as root ends at most the sandbox itself, and the end of the command is told', async () => {
-	await withRaw({ timeout: 120 }, async (victim) => {
-		for (let i = 0; i < 10; i++) {
-			const run = await start(victim, 'kill -9 -1; kill -9 1; kill -15 1; kill -11 1', { user: 'root' })
-			let over = false
-			run.ended.then(() => { over = true })
-			assert.ok(await until(() => over, 30000), `no end of ${JSON.stringify(run.events)}`)
-		}
-	})
-	assert.equal((await one.commands.run('echo fine')).stdout, 'fine\n')
-})
+test(
+	'killing everything inside as root ends at most the sandbox itself, and the end of the command ' + 'is told',
+	async () => {
+		await withRaw({ timeout: 120 }, async (victim) => {
+			for (let i = 0; i < 10; i++) {
+				const run = await start(victim, 'kill -9 -1; kill -9 1; kill -15 1; kill -11 1', {
+					user: 'root',
+				})
+				let over = false
+				run.ended.then(() => {
+					over = true
+				})
+				assert.ok(await until(() => over, 30000), `no end of ${JSON.stringify(run.events)}`)
+			}
+		})
+		assert.equal((await one.commands.run('echo fine')).stdout, 'fine\n')
+	},
+)

@@ -54,7 +54,12 @@ test('a key is shown once, in the form that all clients accept, and masked later
 	assert.equal(list.json.length, 1)
 	const [row] = list.json
 	assert.equal(row.key, undefined)
-	assert.deepEqual(row.mask, { prefix: 'e2b_', valueLength: 40, maskedValuePrefix: key.key.slice(4, 6), maskedValueSuffix: key.key.slice(-4) })
+	assert.deepEqual(row.mask, {
+		prefix: 'e2b_',
+		valueLength: 40,
+		maskedValuePrefix: key.key.slice(4, 6),
+		maskedValueSuffix: key.key.slice(-4),
+	})
 	assert.ok(row.lastUsed)
 	assert.ok(!list.text.includes(key.key.slice(8, -4)))
 })
@@ -75,12 +80,25 @@ test('teams see only their own sandboxes; ids of others behave as unknown ones',
 	const [rk, bk] = [(await makeKey(red)).key, (await makeKey(blue)).key]
 	const sbx = await createRaw({ timeout: 60 }, { key: rk })
 	const mine = await api('GET', '/v2/sandboxes', undefined, { key: rk })
-	assert.deepEqual(mine.json.map((s) => s.sandboxID), [sbx.sandboxID])
+	assert.deepEqual(
+		mine.json.map((s) => s.sandboxID),
+		[sbx.sandboxID],
+	)
 	for (const route of ['/sandboxes', '/v2/sandboxes'])
 		assert.deepEqual((await api('GET', route, undefined, { key: bk })).json, [])
 	const unknown = 'i0000000000000000000'
-	const calls = [['GET', ''], ['DELETE', ''], ['POST', '/timeout', { timeout: 5 }], ['POST', '/connect', { timeout: 5 }], ['POST', '/pause', {}],
-		['POST', '/resume', {}], ['POST', '/refreshes', {}], ['GET', '/metrics'], ['GET', '/logs'], ['PUT', '/network', {}]]
+	const calls = [
+		['GET', ''],
+		['DELETE', ''],
+		['POST', '/timeout', { timeout: 5 }],
+		['POST', '/connect', { timeout: 5 }],
+		['POST', '/pause', {}],
+		['POST', '/resume', {}],
+		['POST', '/refreshes', {}],
+		['GET', '/metrics'],
+		['GET', '/logs'],
+		['PUT', '/network', {}],
+	]
 	for (const [method, tail, body] of calls) {
 		const other = await api(method, `/sandboxes/${sbx.sandboxID}${tail}`, body, { key: bk })
 		const none = await api(method, `/sandboxes/${unknown}${tail}`, body, { key: bk })
@@ -118,7 +136,13 @@ test('rotation: both keys work during the grace period, then only the new one', 
 	assert.equal(res.json.name, 'ci')
 	for (const key of [old.key, res.json.key])
 		assert.equal((await api('GET', '/sandboxes', undefined, { key })).status, 200)
-	assert.ok(await until(async () => (await api('GET', '/sandboxes', undefined, { key: old.key })).status === 401, 60000, 500))
+	assert.ok(
+		await until(
+			async () => (await api('GET', '/sandboxes', undefined, { key: old.key })).status === 401,
+			60000,
+			500,
+		),
+	)
 	assert.equal((await api('GET', '/sandboxes', undefined, { key: res.json.key })).status, 200)
 	const now = await api('POST', `/api-keys/${res.json.id}/rotate`, undefined, { key: res.json.key })
 	assert.equal(now.status, 201)
@@ -126,7 +150,7 @@ test('rotation: both keys work during the grace period, then only the new one', 
 	assert.equal((await api('GET', '/sandboxes', undefined, { key: res.json.key })).status, 401)
 })
 
-test('names of keys can be changed, the server\'s own key cannot be ended', async () => {
+test("names of keys can be changed, the server's own key cannot be ended", async () => {
 	const team = await makeTeam()
 	const key = await makeKey(team)
 	const res = await api('PATCH', `/api-keys/${key.id}`, { name: 'renamed' }, { key: key.key })
@@ -141,7 +165,9 @@ test('names of keys can be changed, the server\'s own key cannot be ended', asyn
 })
 
 test('W10: a key that is no admin key cannot rename one that is', async () => {
-	const team = await makeTeam(), boss = await makeKey(team, { name: 'boss', admin: true }), key = await makeKey(team)
+	const team = await makeTeam(),
+		boss = await makeKey(team, { name: 'boss', admin: true }),
+		key = await makeKey(team)
 	assert.equal((await api('PATCH', `/api-keys/${boss.id}`, { name: 'mine' }, { key: key.key })).status, 403)
 	const names = (await api('GET', '/api-keys', undefined, { key: key.key })).json.map((k) => k.name).sort()
 	assert.deepEqual(names, ['boss', 'one'])
@@ -151,7 +177,14 @@ test('W10: a key that is no admin key cannot rename one that is', async () => {
 })
 
 test('W10: what programs are given is a key of the default team, and no admin key', async () => {
-	const env = (...args) => JSON.parse(spawnSync(path.join(server.buildDir, 'src/cli/atoll'), ['env', '--json', '--state', server.stateDir, ...args], { encoding: 'utf8' }).stdout).url
+	const env = (...args) =>
+		JSON.parse(
+			spawnSync(
+				path.join(server.buildDir, 'src/cli/atoll'),
+				['env', '--json', '--state', server.stateDir, ...args],
+				{ encoding: 'utf8' },
+			).stdout,
+		).url
 	const { E2B_API_KEY: key } = env()
 	assert.notEqual(key, server.key)
 	assert.equal(env('--admin').E2B_API_KEY, server.key)
@@ -160,21 +193,50 @@ test('W10: what programs are given is a key of the default team, and no admin ke
 		assert.equal((await api('GET', where, undefined, { key })).status, 403, where)
 	assert.equal((await api('GET', '/metrics', undefined, { key })).status, 403)
 	const other = await makeKey(await makeTeam())
-	assert.equal((await api('GET', '/sandboxes', undefined, { key, headers: { 'X-Team-ID': teams.at(-1) } })).status, 403)
+	assert.equal(
+		(await api('GET', '/sandboxes', undefined, { key, headers: { 'X-Team-ID': teams.at(-1) } })).status,
+		403,
+	)
 	assert.equal((await api('POST', '/api-keys', { name: 'x', admin: true }, { key })).status, 403)
-	const [mine, operators] = [(await api('GET', '/api-keys', undefined, { key })).json, (await api('GET', '/api-keys')).json]
-	assert.deepEqual(mine.map((k) => k.id), operators.map((k) => k.id), 'the team is the same')
-	assert.deepEqual(mine.filter((k) => ['local', 'sdk'].includes(k.name)).map((k) => [k.name, k.admin]).sort(), [['local', true], ['sdk', false]])
-	assert.equal((await api('DELETE', `/api-keys/${mine.find((k) => k.name === 'sdk').id}`, undefined, { key })).status, 409)
+	const [mine, operators] = [
+		(await api('GET', '/api-keys', undefined, { key })).json,
+		(await api('GET', '/api-keys')).json,
+	]
+	assert.deepEqual(
+		mine.map((k) => k.id),
+		operators.map((k) => k.id),
+		'the team is the same',
+	)
+	assert.deepEqual(
+		mine
+			.filter((k) => ['local', 'sdk'].includes(k.name))
+			.map((k) => [k.name, k.admin])
+			.sort(),
+		[
+			['local', true],
+			['sdk', false],
+		],
+	)
+	assert.equal(
+		(await api('DELETE', `/api-keys/${mine.find((k) => k.name === 'sdk').id}`, undefined, { key })).status,
+		409,
+	)
 	assert.ok(other.key)
 })
 
 test('only an admin key administers', async () => {
 	const team = await makeTeam()
 	const key = await makeKey(team)
-	const routes = [['GET', '/admin/teams'], ['POST', '/admin/teams', { name: 'x' }], ['GET', '/admin/sandboxes'], ['GET', '/metrics'],
-		['PUT', '/admin/log-level', { level: 'debug' }], ['GET', '/nodes'], ['DELETE', `/admin/teams/${team.teamID}`],
-		['POST', `/admin/teams/${team.teamID}/sandboxes/kill`]]
+	const routes = [
+		['GET', '/admin/teams'],
+		['POST', '/admin/teams', { name: 'x' }],
+		['GET', '/admin/sandboxes'],
+		['GET', '/metrics'],
+		['PUT', '/admin/log-level', { level: 'debug' }],
+		['GET', '/nodes'],
+		['DELETE', `/admin/teams/${team.teamID}`],
+		['POST', `/admin/teams/${team.teamID}/sandboxes/kill`],
+	]
 	for (const [method, route, body] of routes) {
 		const res = await api(method, route, body, { key: key.key })
 		assert.equal(res.status, 403, `${method} ${route}`)
@@ -194,7 +256,10 @@ test('an admin acts for a team by X-Team-ID, nobody else does', async () => {
 	const sbx = await createRaw({ timeout: 60 }, { key: key.key })
 	const as = (id) => ({ headers: { 'X-Team-ID': id } })
 	const list = await api('GET', '/v2/sandboxes', undefined, as(team.teamID))
-	assert.deepEqual(list.json.map((s) => s.sandboxID), [sbx.sandboxID])
+	assert.deepEqual(
+		list.json.map((s) => s.sandboxID),
+		[sbx.sandboxID],
+	)
 	assert.equal((await api('GET', '/v2/sandboxes', undefined, as('no-such-team'))).status, 404)
 	const own = (await api('GET', '/teams')).json[0].teamID
 	assert.equal((await api('GET', '/v2/sandboxes', undefined, { ...as(own), key: key.key })).status, 403)
@@ -205,7 +270,10 @@ test('an admin acts for a team by X-Team-ID, nobody else does', async () => {
 	assert.equal((await api('GET', '/admin/sandboxes/running-counts')).json[team.teamID], 1)
 	const kill = await api('POST', `/admin/teams/${team.teamID}/sandboxes/kill`)
 	assert.deepEqual(kill.json, { killedCount: 1, failedCount: 0 })
-	assert.deepEqual((await api('POST', `/admin/teams/${team.teamID}/sandboxes/kill`)).json, { killedCount: 0, failedCount: 0 })
+	assert.deepEqual((await api('POST', `/admin/teams/${team.teamID}/sandboxes/kill`)).json, {
+		killedCount: 0,
+		failedCount: 0,
+	})
 	assert.equal((await envd(sbx, 'GET', '/health')).status, 502)
 })
 
@@ -231,7 +299,11 @@ test('a quota of sandboxes is 429 without Retry-After', async () => {
 test('at once, too, a quota holds', async () => {
 	const team = await makeTeam({ maxSandboxes: 3 })
 	const key = (await makeKey(team)).key
-	const all = await Promise.all(Array.from({ length: 12 }, () => api('POST', '/v2/sandboxes', { templateID: 'base', timeout: 60 }, { key })))
+	const all = await Promise.all(
+		Array.from({ length: 12 }, () =>
+			api('POST', '/v2/sandboxes', { templateID: 'base', timeout: 60 }, { key }),
+		),
+	)
 	assert.equal(all.filter((r) => r.status === 201).length, 3)
 	assert.equal(all.filter((r) => r.status === 429).length, 9)
 	await api('POST', `/admin/teams/${team.teamID}/sandboxes/kill`)
@@ -246,13 +318,12 @@ test('a rate limit is 429 with whole seconds to wait, per key', async () => {
 		assert.equal(res.headers['ratelimit-limit'], '5')
 		assert.match(res.headers['ratelimit-remaining'], /^\d+$/)
 		assert.match(res.headers['ratelimit-reset'], /^\d+$/)
-		if (res.status === 429)
-			refused = res
+		if (res.status === 429) refused = res
 	}
 	assert.equal(refused.json.code, 429)
 	assert.match(refused.headers['retry-after'], /^[1-9]\d*$/)
 	assert.equal((await api('GET', '/sandboxes', undefined, { key: two })).status, 200)
-	await sleep(Number(refused.headers['retry-after']) * 1000)	// what it says is the time after which it works
+	await sleep(Number(refused.headers['retry-after']) * 1000) // what it says is the time after which it works
 	assert.equal((await api('GET', '/sandboxes', undefined, { key: one })).status, 200)
 	assert.equal((await api('GET', '/sandboxes')).headers['ratelimit-limit'], undefined)
 })
@@ -266,13 +337,38 @@ test('C6: a blocked team can look and delete only; a deleted one gets 401, one w
 	assert.equal((await api('DELETE', `/admin/teams/${team.teamID}`)).status, 409)
 	assert.equal((await api('PATCH', `/admin/teams/${team.teamID}`, { blocked: true })).json.blocked, true)
 	const as = async (method, path, body) => (await api(method, path, body, { key })).status
-	for (const path of ['/sandboxes', '/v2/sandboxes', `/sandboxes/${sbx.sandboxID}`, '/templates', '/v2/templates', '/volumes', '/secrets', '/api-keys', '/snapshots'])
+	for (const path of [
+		'/sandboxes',
+		'/v2/sandboxes',
+		`/sandboxes/${sbx.sandboxID}`,
+		'/templates',
+		'/v2/templates',
+		'/volumes',
+		'/secrets',
+		'/api-keys',
+		'/snapshots',
+	])
 		assert.equal(await as('GET', path), 200, path)
-	for (const [method, path, body] of [['POST', '/sandboxes', { templateID: 'base' }], ['POST', `/sandboxes/${sbx.sandboxID}/pause`, {}], ['POST', `/sandboxes/${sbx.sandboxID}/timeout`, { timeout: 9 }],
-		['POST', `/sandboxes/${sbx.sandboxID}/connect`, { timeout: 9 }], ['POST', '/volumes', { name: 'v' }], ['POST', '/v3/templates', { name: 'x' }], ['POST', '/api-keys', { name: 'k' }], ['POST', '/purge', {}],
-		['GET', '/agent/state'], ['DELETE', '/agent/sessions/x'], ['POST', '/mcp', {}], ['GET', `/templates/x/files/${'0'.repeat(64)}`]]) {
+	for (const [method, path, body] of [
+		['POST', '/sandboxes', { templateID: 'base' }],
+		['POST', `/sandboxes/${sbx.sandboxID}/pause`, {}],
+		['POST', `/sandboxes/${sbx.sandboxID}/timeout`, { timeout: 9 }],
+		['POST', `/sandboxes/${sbx.sandboxID}/connect`, { timeout: 9 }],
+		['POST', '/volumes', { name: 'v' }],
+		['POST', '/v3/templates', { name: 'x' }],
+		['POST', '/api-keys', { name: 'k' }],
+		['POST', '/purge', {}],
+		['GET', '/agent/state'],
+		['DELETE', '/agent/sessions/x'],
+		['POST', '/mcp', {}],
+		['GET', `/templates/x/files/${'0'.repeat(64)}`],
+	]) {
 		const res = await api(method, path, body, { key })
-		assert.deepEqual([res.status, /team is blocked/.test(res.json.message)], [403, true], `${method} ${path}`)
+		assert.deepEqual(
+			[res.status, /team is blocked/.test(res.json.message)],
+			[403, true],
+			`${method} ${path}`,
+		)
 	}
 	assert.equal((await envd(asleep, 'GET', '/health')).status, 502, 'nor is one that is paused woken by traffic')
 	assert.equal((await api('GET', `/sandboxes/${asleep.sandboxID}`, undefined, { key })).json.state, 'paused')
@@ -291,11 +387,12 @@ test('C6: a blocked team can look and delete only; a deleted one gets 401, one w
 test('guessing keys gets slower, and does not slow down who has one', async () => {
 	const wrong = () => api('GET', '/sandboxes', undefined, { key: `e2b_${'0'.repeat(38)}${n++}` })
 	const began = Date.now()
-	for (let i = 0; i < 9; i++)
-		assert.equal((await wrong()).status, 401)
+	for (let i = 0; i < 9; i++) assert.equal((await wrong()).status, 401)
 	assert.ok(Date.now() - began > 500, `${Date.now() - began} ms for nine guesses`)
 	let flooding = true
-	const flood = Promise.all(Array.from({ length: 60 }, wrong)).finally(() => { flooding = false })
+	const flood = Promise.all(Array.from({ length: 60 }, wrong)).finally(() => {
+		flooding = false
+	})
 	assert.equal((await api('GET', '/sandboxes')).status, 200)
 	assert.ok(flooding, 'it waited until the guesses were over')
 	const states = (await flood).map((r) => r.status)
@@ -305,7 +402,10 @@ test('guessing keys gets slower, and does not slow down who has one', async () =
 
 test('neither the state file nor the log holds a key', async () => {
 	assert.ok(secrets.length > 5)
-	const files = fs.readdirSync(server.stateDir, { recursive: true }).filter((f) => /atoll\.db/.test(f)).map((f) => path.join(server.stateDir, f))
+	const files = fs
+		.readdirSync(server.stateDir, { recursive: true })
+		.filter((f) => /atoll\.db/.test(f))
+		.map((f) => path.join(server.stateDir, f))
 	assert.ok(files.length > 0)
 	for (const file of [...files, server.log]) {
 		const text = fs.readFileSync(file).toString('latin1')

@@ -2,7 +2,21 @@
 // list, info, kill, timeout, connect, pause, resume, expiry.
 import { test } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
-import { addressOf, api, createRaw, endOf, envd, killRaw, rpc, sdk, server, start, withRaw, withSandbox } from '../lib/client.mjs'
+import {
+	INFO_FIELDS,
+	addressOf,
+	api,
+	createRaw,
+	endOf,
+	envd,
+	killRaw,
+	rpc,
+	sdk,
+	server,
+	start,
+	withRaw,
+	withSandbox,
+} from '../lib/client.mjs'
 import { remains, sleep, traceOf, until } from '../lib/host.mjs'
 
 const UNKNOWN = 'i0000000000000000000'
@@ -52,27 +66,33 @@ test('ids with the client id appended are accepted, with two suffixes refused', 
 test('list: both versions, newest first, all fields', async () => {
 	const tag = `t${Date.now()}`
 	const all = []
-	for (let i = 0; i < 3; i++)
-		all.push(await createRaw({ metadata: { tag, n: String(i) } }))
+	for (let i = 0; i < 3; i++) all.push(await createRaw({ metadata: { tag, n: String(i) } }))
 	try {
 		const v1 = await api('GET', `/sandboxes?metadata=${encodeURIComponent(`tag=${tag}`)}`)
 		const v2 = await api('GET', `/v2/sandboxes?metadata=${encodeURIComponent(`tag=${tag}`)}`)
 		for (const res of [v1, v2]) {
 			assert.equal(res.status, 200)
-			assert.deepEqual(res.json.map((s) => s.sandboxID), all.map((s) => s.sandboxID).reverse())
+			assert.deepEqual(
+				res.json.map((s) => s.sandboxID),
+				all.map((s) => s.sandboxID).reverse(),
+			)
 			for (const row of res.json) {
-				for (const key of ['templateID', 'sandboxID', 'clientID', 'startedAt', 'endAt', 'cpuCount', 'memoryMB',
-					'diskSizeMB', 'state', 'envdVersion', 'metadata'])
-					assert.ok(key in row, key)
+				for (const key of [...INFO_FIELDS, 'metadata']) assert.ok(key in row, key)
 				assert.equal(row.metadata.tag, tag)
 			}
 		}
 		assert.equal(v2.headers['x-total-running'], '3')
 		assert.equal(v2.headers['x-next-token'], undefined)
 		const asc = await api('GET', `/v2/sandboxes?order=asc&metadata=${encodeURIComponent(`tag=${tag}`)}`)
-		assert.deepEqual(asc.json.map((s) => s.sandboxID), all.map((s) => s.sandboxID))
+		assert.deepEqual(
+			asc.json.map((s) => s.sandboxID),
+			all.map((s) => s.sandboxID),
+		)
 		const one = await api('GET', `/v2/sandboxes?metadata=${encodeURIComponent(`tag=${tag}&n=1`)}`)
-		assert.deepEqual(one.json.map((s) => s.sandboxID), [all[1].sandboxID])
+		assert.deepEqual(
+			one.json.map((s) => s.sandboxID),
+			[all[1].sandboxID],
+		)
 	} finally {
 		await Promise.all(all.map((s) => killRaw(s)))
 	}
@@ -85,8 +105,7 @@ test('list: pages through the SDK, metadata with odd characters', async () => {
 	try {
 		const pages = Sandbox.list({ query: { metadata, state: ['running'] }, limit: 2 })
 		const got = []
-		while (pages.hasNext)
-			got.push(...await pages.nextItems())
+		while (pages.hasNext) got.push(...(await pages.nextItems()))
 		assert.deepEqual(new Set(got.map((s) => s.sandboxId)), new Set(all.map((s) => s.sandboxID)))
 		assert.equal(got.length, 3)
 		assert.deepEqual(got[0].metadata, metadata)
@@ -143,14 +162,14 @@ test('pause freezes, connect thaws: processes and files survive', async () => {
 		assert.ok(await until(() => ticks.events.length > 0))
 		const pid = ticks.events[0].event.start.pid
 		const read = async () => Number((await envd(sbx, 'GET', '/files?path=/tmp/ticks')).text)
-		assert.ok(await until(async () => await read() > 2))
+		assert.ok(await until(async () => (await read()) > 2))
 		assert.equal((await call(sbx, 'pause', {})).status, 204)
 		const again = await call(sbx, 'pause', {})
 		assert.equal(again.status, 409)
 		assert.equal(again.json.code, 409)
 		assert.equal((await info(sbx)).state, 'paused')
 		assert.equal((await envd(sbx, 'GET', '/health')).status, 502, 'a paused sandbox is not running')
-		await sleep(700)	// time passes while it is frozen
+		await sleep(700) // time passes while it is frozen
 		const resumed = await call(sbx, 'connect', { timeout: 60 })
 		assert.equal(resumed.status, 201, resumed.text)
 		assert.equal(resumed.json.envdAccessToken, sbx.envdAccessToken)
@@ -158,20 +177,23 @@ test('pause freezes, connect thaws: processes and files survive', async () => {
 		const list = await rpc(sbx, 'process.Process/List', {})
 		assert.ok(list.json.processes.some((p) => p.pid === pid))
 		const first = await read()
-		assert.ok(await until(async () => await read() > first), 'it runs on')
+		assert.ok(await until(async () => (await read()) > first), 'it runs on')
 		ticks.close()
 	})
 })
 
 test('a sandbox that is busy with the disk is paused all the same', async () => {
 	await withRaw({ timeout: 120 }, async (sbx) => {
-		const busy = await start(sbx, 'while :; do dd if=/dev/zero of=/tmp/x bs=1M count=100 conv=fsync 2>/dev/null; done')
+		const busy = await start(
+			sbx,
+			'while :; do dd if=/dev/zero of=/tmp/x bs=1M count=100 conv=fsync 2>/dev/null; done',
+		)
 		assert.ok(await until(() => busy.events.length > 0))
 		for (let i = 0; i < 10; i++) {
 			const paused = await call(sbx, 'pause', {})
 			assert.equal(paused.status, 204, paused.text)
 			assert.equal((await call(sbx, 'connect', { timeout: 60 })).status, 201)
-			await sleep(50)		// the next pause meets it at another moment of its work
+			await sleep(50) // the next pause meets it at another moment of its work
 		}
 		busy.close()
 	})
@@ -194,14 +216,24 @@ test('pauses and resumes at once join instead of failing', async () => {
 		for (let round = 0; round < 3; round++) {
 			const pauses = await Promise.all(Array.from({ length: 6 }, () => call(sbx, 'pause', {})))
 			const ok = pauses.filter((r) => r.status === 204).length
-			assert.ok(ok >= 1 && pauses.every((r) => r.status === 204 || r.status === 409), pauses.map((r) => r.status).join())
+			assert.ok(
+				ok >= 1 && pauses.every((r) => r.status === 204 || r.status === 409),
+				pauses.map((r) => r.status).join(),
+			)
 			assert.equal((await info(sbx)).state, 'paused')
 			const resumes = await Promise.all(Array.from({ length: 6 }, () => call(sbx, 'resume', {})))
-			assert.ok(resumes.some((r) => r.status === 201) && resumes.every((r) => r.status === 201 || r.status === 409), resumes.map((r) => r.status).join())
+			assert.ok(
+				resumes.some((r) => r.status === 201) &&
+					resumes.every((r) => r.status === 201 || r.status === 409),
+				resumes.map((r) => r.status).join(),
+			)
 			assert.equal((await info(sbx)).state, 'running')
 		}
 		/* one that is still being paused counts as paused: it can be resumed */
-		const [pause, resume] = await Promise.all([call(sbx, 'pause', {}), sleep(1).then(() => call(sbx, 'resume', { timeout: 60 }))])
+		const [pause, resume] = await Promise.all([
+			call(sbx, 'pause', {}),
+			sleep(1).then(() => call(sbx, 'resume', { timeout: 60 })),
+		])
 		assert.ok([204, 503].includes(pause.status), pause.text)
 		assert.ok([201, 409].includes(resume.status), resume.text)
 	})

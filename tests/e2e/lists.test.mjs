@@ -3,7 +3,7 @@
 import { test, after, before } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
-import { api, createRaw, killRaw, request } from '../lib/client.mjs'
+import { INFO_FIELDS, api, createRaw, killRaw, request } from '../lib/client.mjs'
 
 const N = 7
 const all = []
@@ -17,13 +17,21 @@ const list = async (query = '', opt = {}) => {
 }
 const ids = (res) => res.json.map((s) => s.sandboxID)
 // As the SDKs do it: each key and value, then the pairs, then the whole.
-const filter = (o) => `metadata=${encodeURIComponent(new URLSearchParams(Object.entries(o).map(([k, v]) => [encodeURIComponent(k), encodeURIComponent(v)])).toString())}`
+const filter = (o) => {
+	const pairs = Object.entries(o).map((pair) => pair.map(encodeURIComponent))
+	return `metadata=${encodeURIComponent(new URLSearchParams(pairs).toString())}`
+}
 
 before(async () => {
 	team = (await api('POST', '/admin/teams', { name: `lists-${process.pid}` })).json
 	key = (await api('POST', `/admin/teams/${team.teamID}/api-keys`, { name: 'k' })).json.key
 	for (let i = 0; i < N; i++)
-		all.push(await createRaw({ timeout: 600, metadata: { n: String(i), odd: String(i % 2), 'a&b=c %': 'ä/+ ?%25' } }, { key }))
+		all.push(
+			await createRaw(
+				{ timeout: 600, metadata: { n: String(i), odd: String(i % 2), 'a&b=c %': 'ä/+ ?%25' } },
+				{ key },
+			),
+		)
 	await api('POST', `/sandboxes/${all[0].sandboxID}/pause`, {}, { key })
 })
 
@@ -36,7 +44,8 @@ test('templates tell when they were built', async () => {
 	const found = (await api('GET', '/default-templates')).json
 	assert.ok(found.length >= 2)
 	for (const t of found) {
-		const info = fs.readFileSync(`${process.env.ATOLL_CACHE ?? '/var/cache/atoll'}/templates/${t.buildID.replaceAll('-', '')}/info`, 'utf8')
+		const cache = process.env.ATOLL_CACHE ?? '/var/cache/atoll'
+		const info = fs.readFileSync(`${cache}/templates/${t.buildID.replaceAll('-', '')}/info`, 'utf8')
 		const built = Date.parse(/^created=(.*)$/m.exec(info)[1])
 		assert.ok(Math.abs(Date.parse(t.createdAt) - built) < 60000, `${t.names}: ${t.createdAt}`)
 		assert.equal((await api('GET', `/templates/${t.templateID}/tags`)).json[0].createdAt, t.createdAt)
@@ -59,8 +68,7 @@ test('pages: every one once, the last without a token, in both orders', async ()
 			seen.push(...ids(res))
 			assert.equal(res.headers['x-total-running'], String(N - 1))
 			token = res.headers['x-next-token']
-			if (!token)
-				break
+			if (!token) break
 			assert.equal(res.json.length, 3)
 		}
 		assert.deepEqual(seen, ids(await list(`order=${order}`)))
@@ -71,16 +79,30 @@ test('a page survives what happens between two of them', async () => {
 	const first = await list('limit=3')
 	const extra = await createRaw({ timeout: 60 }, { key })
 	await killRaw({ sandboxID: ids(first)[2] }, { key })
-	all.splice(all.findIndex((s) => s.sandboxID === ids(first)[2]), 1)
+	all.splice(
+		all.findIndex((s) => s.sandboxID === ids(first)[2]),
+		1,
+	)
 	const second = await list(`limit=100&nextToken=${encodeURIComponent(first.headers['x-next-token'])}`)
 	assert.ok(!ids(second).includes(extra.sandboxID))
-	assert.deepEqual(ids(second), all.slice(0, all.length - 2).map((s) => s.sandboxID).reverse())
+	assert.deepEqual(
+		ids(second),
+		all
+			.slice(0, all.length - 2)
+			.map((s) => s.sandboxID)
+			.reverse(),
+	)
 	await killRaw(extra, { key })
 })
 
 test('a token is bound to its order', async () => {
 	const { headers } = await list('limit=2&order=desc')
-	const res = await api('GET', `/v2/sandboxes?order=asc&nextToken=${encodeURIComponent(headers['x-next-token'])}`, undefined, { key })
+	const res = await api(
+		'GET',
+		`/v2/sandboxes?order=asc&nextToken=${encodeURIComponent(headers['x-next-token'])}`,
+		undefined,
+		{ key },
+	)
 	assert.equal(res.status, 400)
 	assert.deepEqual(res.json, { code: 400, message: 'Invalid next token' })
 })
@@ -119,10 +141,12 @@ test('startedAfter includes its own moment', async () => {
 	assert.deepEqual(ids(await list('startedAfter=2999-01-01T00:00:00Z')), [])
 })
 
-test('what a list shows is what the clients\' parsers need', async () => {
-	for (const s of [...(await list()).json, (await api('GET', `/sandboxes/${all[1].sandboxID}`, undefined, { key })).json]) {
-		for (const field of ['templateID', 'sandboxID', 'clientID', 'startedAt', 'endAt', 'cpuCount', 'memoryMB', 'diskSizeMB', 'state', 'envdVersion'])
-			assert.ok(field in s, field)
+test("what a list shows is what the clients' parsers need", async () => {
+	for (const s of [
+		...(await list()).json,
+		(await api('GET', `/sandboxes/${all[1].sandboxID}`, undefined, { key })).json,
+	]) {
+		for (const field of INFO_FIELDS) assert.ok(field in s, field)
 		assert.ok(Date.parse(s.lastActivityAt) >= Date.parse(s.startedAt) - 1)
 	}
 })
@@ -149,7 +173,10 @@ test('connect only extends, timeout sets, refreshes extend by at least 15 s', as
 
 test('timeouts of what does not run', async () => {
 	const paused = all[0].sandboxID
-	for (const [tail, body] of [['timeout', { timeout: 5 }], ['refreshes', {}]])
+	for (const [tail, body] of [
+		['timeout', { timeout: 5 }],
+		['refreshes', {}],
+	])
 		assert.equal((await api('POST', `/sandboxes/${paused}/${tail}`, body, { key })).status, 404, tail)
 	assert.equal((await api('POST', `/sandboxes/${paused}/pause`, {}, { key })).json.code, 409)
 	assert.equal((await api('PUT', `/sandboxes/${paused}/network`, {}, { key })).status, 404)
@@ -159,9 +186,10 @@ test('timeouts of what does not run', async () => {
 test('defaults of both versions: 15 s and open, 300 s and secured', async () => {
 	const v1 = await createRaw({}, { key, version: 'v1' })
 	const v2 = await createRaw({}, { key })
-	const left = async (s) => Date.parse((await api('GET', `/sandboxes/${s.sandboxID}`, undefined, { key })).json.endAt) - Date.now()
-	assert.ok(Math.abs(await left(v1) - 15000) < 3000)
-	assert.ok(Math.abs(await left(v2) - 300000) < 3000)
+	const left = async (s) =>
+		Date.parse((await api('GET', `/sandboxes/${s.sandboxID}`, undefined, { key })).json.endAt) - Date.now()
+	assert.ok(Math.abs((await left(v1)) - 15000) < 3000)
+	assert.ok(Math.abs((await left(v2)) - 300000) < 3000)
 	assert.equal(v1.envdAccessToken, undefined)
 	assert.ok(v2.envdAccessToken)
 	assert.equal(v1.trafficAccessToken, null)
@@ -170,7 +198,9 @@ test('defaults of both versions: 15 s and open, 300 s and secured', async () => 
 })
 
 test('pages of other origins: preflight and headers', async () => {
-	const res = await request('OPTIONS', '/v2/sandboxes', { headers: { Origin: 'https://x.example', 'Access-Control-Request-Method': 'POST' } })
+	const res = await request('OPTIONS', '/v2/sandboxes', {
+		headers: { Origin: 'https://x.example', 'Access-Control-Request-Method': 'POST' },
+	})
 	assert.equal(res.status, 204)
 	for (const m of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
 		assert.match(res.headers['access-control-allow-methods'], new RegExp(m))

@@ -17,7 +17,10 @@ function steps(...args) {
 
 test('E3: make builds and installs nothing; the commands that need a machine set it up first', () => {
 	for (const args of [[], ['build'], ['clean']])
-		assert.ok(!steps(...args).some((line) => /scripts\/setup|apt|useradd|templates\/build/.test(line)), args.join(' '))
+		assert.ok(
+			!steps(...args).some((line) => /scripts\/setup|apt|useradd|templates\/build/.test(line)),
+			args.join(' '),
+		)
 	for (const command of ['run', 'demo', 'test', 'bench', 'torture', 'soak', 'compat', 'install', 'setup'])
 		assert.equal(steps(command)[0], 'scripts/setup', command)
 })

@@ -14,8 +14,13 @@ before(async () => {
 })
 after(() => killRaw(sbx))
 
-const logText = () => fs.readFileSync(server.log, 'utf8').replace(/[^\n]*$/, '')	// without a line that is just being written
-const logLines = () => logText().split('\n').filter((l) => l.startsWith('{')).map((l) => JSON.parse(l))
+// without a line that is just being written
+const logText = () => fs.readFileSync(server.log, 'utf8').replace(/[^\n]*$/, '')
+const logLines = () =>
+	logText()
+		.split('\n')
+		.filter((l) => l.startsWith('{'))
+		.map((l) => JSON.parse(l))
 const linesOf = (id) => logLines().filter((l) => (l.kv ?? '').split(' ').includes(`request=${id}`))
 
 // Prometheus text as { name: [{ labels, value }] }; throws on a line that is not well-formed.
@@ -28,34 +33,47 @@ function parse(text) {
 		}
 		const m = /^(atoll_\w+)(?:\{(.*)\})? (\S+)$/.exec(line)
 		assert.ok(m, line)
-		const labels = Object.fromEntries([...(m[2] ?? '').matchAll(/(\w+)="([^"]*)"/g)].map((p) => [p[1], p[2]]))
-		assert.ok(Number.isFinite(Number(m[3])), line);
-		(all[m[1]] ??= []).push({ labels, value: Number(m[3]) })
+		const labels = Object.fromEntries(
+			[...(m[2] ?? '').matchAll(/(\w+)="([^"]*)"/g)].map((p) => [p[1], p[2]]),
+		)
+		assert.ok(Number.isFinite(Number(m[3])), line)
+		;(all[m[1]] ??= []).push({ labels, value: Number(m[3]) })
 	}
 	return all
 }
 
 const metrics = async () => parse((await api('GET', '/metrics')).text)
-const value = (all, name, want = {}) => (all[name] ?? []).filter((s) => Object.entries(want).every(([k, v]) => s.labels[k] === v))
-	.reduce((sum, s) => sum + s.value, 0)
+const value = (all, name, want = {}) =>
+	(all[name] ?? [])
+		.filter((s) => Object.entries(want).every(([k, v]) => s.labels[k] === v))
+		.reduce((sum, s) => sum + s.value, 0)
 
 test('an id of the client goes through front and warden and comes back', async () => {
 	const id = `trace-${process.pid}_A`
 	const made = await createRaw({ timeout: 60 }, { headers: { 'X-Request-Id': id } })
-	const gone = await api('DELETE', `/sandboxes/${made.sandboxID}`, undefined, { headers: { 'X-Request-Id': `${id}2` } })
+	const gone = await api('DELETE', `/sandboxes/${made.sandboxID}`, undefined, {
+		headers: { 'X-Request-Id': `${id}2` },
+	})
 	assert.equal(gone.headers['x-request-id'], `${id}2`)
 	const programs = (of) => [...new Set(linesOf(of).map((l) => l.program))].sort()
-	await until(() => [id, `${id}2`].every((of) => programs(of).length >= 2))	// the log is behind the answers
-	for (const of of [id, `${id}2`])
-		assert.deepEqual(programs(of), ['atoll-front', 'atolld'], of)
+	await until(() => [id, `${id}2`].every((of) => programs(of).length >= 2)) // the log is behind the answers
+	for (const of of [id, `${id}2`]) assert.deepEqual(programs(of), ['atoll-front', 'atolld'], of)
 	const some = (is) => until(() => linesOf(id).some(is))
-	assert.ok(await some((l) => l.event === 'request' && /method=POST route=\/v2\/sandboxes status=201 ms=[\d.]+ team=[0-9a-f-]{36}/.test(l.kv)))
+	assert.ok(
+		await some(
+			(l) =>
+				l.event === 'request' &&
+				/method=POST route=\/v2\/sandboxes status=201 ms=[\d.]+ team=[0-9a-f-]{36}/.test(l.kv),
+		),
+	)
 	assert.ok(await some((l) => l.event === 'sandbox started' && l.program === 'atolld'))
 })
 
 test('ids that are not harmless are replaced', async () => {
 	for (const bad of ['', 'a b', 'x'.repeat(65), 'a"b', 'ä', '../x', 'a;b']) {
-		const res = await api('GET', '/sandboxes', undefined, { headers: { 'X-Request-Id': Buffer.from(bad).toString('latin1') } })
+		const res = await api('GET', '/sandboxes', undefined, {
+			headers: { 'X-Request-Id': Buffer.from(bad).toString('latin1') },
+		})
 		assert.match(res.headers['x-request-id'], /^[0-9a-f]{16}$/)
 	}
 	const res = await api('GET', '/sandboxes', undefined, { headers: { 'X-Request-Id': 'x'.repeat(64) } })
@@ -79,7 +97,9 @@ test('the id reaches init, which notes it with the process', async () => {
 test('every line of the log is JSON, without queries and without keys', async () => {
 	const id = `queries-${process.pid}`
 	await envd(sbx, 'GET', '/files?path=/tmp/value-of-a-query')
-	await api('GET', '/v2/sandboxes?metadata=secret%3Dvalue-of-a-query', undefined, { headers: { 'X-Request-Id': id } })
+	await api('GET', '/v2/sandboxes?metadata=secret%3Dvalue-of-a-query', undefined, {
+		headers: { 'X-Request-Id': id },
+	})
 	assert.ok(await until(() => linesOf(id).length > 0), 'the request is in the log')
 	const text = logText()
 	for (const line of text.split('\n').filter((l) => l && !l.startsWith('atoll'))) {
@@ -101,7 +121,10 @@ test('counters by route, outcome and class move with the requests', async () => 
 	const now = await metrics()
 	const grown = (name, want) => value(now, name, want) - value(before, name, want)
 	assert.equal(grown('atoll_requests_total', { route: '/sandboxes', method: 'GET', outcome: 'ok' }), 2)
-	assert.equal(grown('atoll_requests_total', { route: '/sandboxes/{id}', method: 'GET', outcome: 'client_error' }), 1)
+	assert.equal(
+		grown('atoll_requests_total', { route: '/sandboxes/{id}', method: 'GET', outcome: 'client_error' }),
+		1,
+	)
 	assert.equal(grown('atoll_requests_total', { route: 'none', outcome: 'client_error' }), 1)
 	assert.equal(grown('atoll_request_errors_total', { class: 'not_found' }), 2)
 	assert.equal(grown('atoll_request_errors_total', { class: 'bad_request' }), 1)
@@ -113,11 +136,16 @@ test('histograms are cumulative and agree with their count', async () => {
 	for (const [name, samples] of Object.entries(all).filter(([n]) => n.endsWith('_bucket'))) {
 		const series = {}
 		for (const s of samples) {
-			const { le, ...rest } = s.labels;
-			(series[JSON.stringify(rest)] ??= []).push([le === '+Inf' ? Infinity : Number(le), s.value])
+			const { le, ...rest } = s.labels
+			;(series[JSON.stringify(rest)] ??= []).push([le === '+Inf' ? Infinity : Number(le), s.value])
 		}
 		for (const [labels, points] of Object.entries(series)) {
-			points.forEach(([le, v], i) => assert.ok(i === 0 || (le > points[i - 1][0] && v >= points[i - 1][1]), `${name} ${labels}`))
+			points.forEach(([le, v], i) =>
+				assert.ok(
+					i === 0 || (le > points[i - 1][0] && v >= points[i - 1][1]),
+					`${name} ${labels}`,
+				),
+			)
 			assert.equal(points.at(-1)[1], value(all, name.replace(/bucket$/, 'count'), JSON.parse(labels)))
 		}
 	}
@@ -128,8 +156,15 @@ test('lives of sandboxes are counted: starts, ends by reason, the time to create
 	const one = await createRaw({ timeout: 60 })
 	await createRaw({ timeout: 1 })
 	await killRaw(one)
-	assert.ok(await until(async () => value(await metrics(), 'atoll_sandbox_ends_total', { reason: 'expired' }) >
-		value(before, 'atoll_sandbox_ends_total', { reason: 'expired' }), 15000), 'it does not expire')
+	assert.ok(
+		await until(
+			async () =>
+				value(await metrics(), 'atoll_sandbox_ends_total', { reason: 'expired' }) >
+				value(before, 'atoll_sandbox_ends_total', { reason: 'expired' }),
+			15000,
+		),
+		'it does not expire',
+	)
 	const now = await metrics()
 	const grown = (name, want) => value(now, name, want) - value(before, name, want)
 	assert.equal(grown('atoll_sandbox_starts_total', { outcome: 'ok' }), 2)
@@ -143,11 +178,17 @@ test('lives of sandboxes are counted: starts, ends by reason, the time to create
 test('bytes into and out of sandboxes are counted', async () => {
 	const before = await metrics()
 	const bytes = Buffer.alloc(300000, 'x')
-	await envd(sbx, 'POST', '/files?path=/tmp/counted', bytes, { headers: { 'Content-Type': 'application/octet-stream' } })
+	await envd(sbx, 'POST', '/files?path=/tmp/counted', bytes, {
+		headers: { 'Content-Type': 'application/octet-stream' },
+	})
 	assert.equal((await envd(sbx, 'GET', '/files?path=/tmp/counted')).body.length, bytes.length)
 	const now = await metrics()
 	for (const direction of ['up', 'down'])
-		assert.ok(value(now, 'atoll_proxy_bytes_total', { direction }) - value(before, 'atoll_proxy_bytes_total', { direction }) >= bytes.length)
+		assert.ok(
+			value(now, 'atoll_proxy_bytes_total', { direction }) -
+				value(before, 'atoll_proxy_bytes_total', { direction }) >=
+				bytes.length,
+		)
 	assert.ok(value(now, 'atoll_proxy_requests_total', { port: 'envd', outcome: 'ok' }) >= 2)
 })
 
@@ -161,38 +202,91 @@ test('C6: the first metrics of a sandbox have a disk in use', async () => {
 test('each sandbox has its numbers, and they move under load', async () => {
 	const run = await start(sbx, 'while :; do :; done')
 	const points = () => api('GET', `/sandboxes/${sbx.sandboxID}/metrics`)
-	assert.ok(await until(async () => (await points()).json.some((p) => p.cpuUsedPct > 2), 60000, 500), 'the load is not seen')	// its share may be small for a while
+	assert.ok(
+		await until(async () => (await points()).json.some((p) => p.cpuUsedPct > 2), 60000, 500),
+		'the load is not seen',
+	) // its share may be small for a while
 	const [p] = (await points()).json
-	for (const field of ['timestamp', 'timestampUnix', 'cpuCount', 'cpuUsedPct', 'memUsed', 'memTotal', 'memCache', 'diskUsed', 'diskTotal', 'processCount'])
+	for (const field of [
+		'timestamp',
+		'timestampUnix',
+		'cpuCount',
+		'cpuUsedPct',
+		'memUsed',
+		'memTotal',
+		'memCache',
+		'diskUsed',
+		'diskTotal',
+		'processCount',
+	])
 		assert.ok(field in p, field)
 	const many = await api('GET', `/sandboxes/metrics?sandbox_ids=${sbx.sandboxID},i0000000000000000000`)
 	assert.deepEqual(Object.keys(many.json.sandboxes), [sbx.sandboxID])
 	const all = await metrics()
 	for (const name of ['cpu_percent', 'memory_bytes', 'memory_limit_bytes', 'disk_bytes', 'disk_limit_bytes'])
-		assert.equal(all[`atoll_sandbox_${name}`].filter((s) => s.labels.sandbox === sbx.sandboxID).length, 1, name)
+		assert.equal(
+			all[`atoll_sandbox_${name}`].filter((s) => s.labels.sandbox === sbx.sandboxID).length,
+			1,
+			name,
+		)
 	assert.ok(value(all, 'atoll_sandbox_memory_bytes', { sandbox: sbx.sandboxID }) > 0)
 	const now = Math.floor(Date.now() / 1000)
 	assert.deepEqual((await api('GET', `/sandboxes/${sbx.sandboxID}/metrics?start=1&end=2`)).json, [])
-	assert.ok((await api('GET', `/sandboxes/${sbx.sandboxID}/metrics?start=${now - 60}&end=${now + 1}`)).json.length > 0)
-	assert.equal((await rpc(sbx, 'process.Process/SendSignal', { process: { pid: run.events[0].event.start.pid }, signal: 'SIGNAL_SIGKILL' })).status, 200)
+	assert.ok(
+		(await api('GET', `/sandboxes/${sbx.sandboxID}/metrics?start=${now - 60}&end=${now + 1}`)).json.length >
+			0,
+	)
+	assert.equal(
+		(
+			await rpc(sbx, 'process.Process/SendSignal', {
+				process: { pid: run.events[0].event.start.pid },
+				signal: 'SIGNAL_SIGKILL',
+			})
+		).status,
+		200,
+	)
 	assert.equal((await run.ended).how, 'end')
 })
 
 test('code and commands are counted by outcome and class of error, with their time', async () => {
 	const before = await metrics()
 	const moved = async (name, want) => value(await metrics(), name, want) - value(before, name, want)
-	for (const [code, error] of [['1+1', undefined], ['1/0', 'ZeroDivisionError'], ['import nowhere_to_be_found', 'ModuleNotFoundError'], ['class Odd(Exception): pass\nraise Odd("x")', 'Odd'], ['def (', 'SyntaxError']])
+	for (const [code, error] of [
+		['1+1', undefined],
+		['1/0', 'ZeroDivisionError'],
+		['import nowhere_to_be_found', 'ModuleNotFoundError'],
+		['class Odd(Exception): pass\nraise Odd("x")', 'Odd'],
+		['def (', 'SyntaxError'],
+	])
 		assert.equal((await runCode(sbx, code)).error?.name, error)
-	for (const command of ['true', 'exit 3', 'kill -9 $$'])
-		await (await start(sbx, command)).ended
-	assert.ok(await until(async () => await moved('atoll_executions_total', { kind: 'command' }) === 3, 5000, 50))
-	assert.deepEqual(await Promise.all([{ kind: 'code', outcome: 'ok' }, { kind: 'code', outcome: 'error' }, { kind: 'command', outcome: 'ok' }, { kind: 'command', outcome: 'error' }]
-		.map((want) => moved('atoll_executions_total', want))), [1, 4, 1, 2])
-	assert.deepEqual(await Promise.all(['value', 'import', 'syntax', 'other', 'exit_status', 'signal', 'type'].map((name) => moved('atoll_execution_errors_total', { class: name }))), [1, 1, 1, 1, 1, 1, 0])
+	for (const command of ['true', 'exit 3', 'kill -9 $$']) await (await start(sbx, command)).ended
+	assert.ok(await until(async () => (await moved('atoll_executions_total', { kind: 'command' })) === 3, 5000, 50))
+	assert.deepEqual(
+		await Promise.all(
+			[
+				{ kind: 'code', outcome: 'ok' },
+				{ kind: 'code', outcome: 'error' },
+				{ kind: 'command', outcome: 'ok' },
+				{ kind: 'command', outcome: 'error' },
+			].map((want) => moved('atoll_executions_total', want)),
+		),
+		[1, 4, 1, 2],
+	)
+	assert.deepEqual(
+		await Promise.all(
+			['value', 'import', 'syntax', 'other', 'exit_status', 'signal', 'type'].map((name) =>
+				moved('atoll_execution_errors_total', { class: name }),
+			),
+		),
+		[1, 1, 1, 1, 1, 1, 0],
+	)
 	assert.equal(await moved('atoll_execution_seconds_count', { kind: 'code' }), 5)
-	assert.ok(await moved('atoll_execution_seconds_sum', { kind: 'code' }) > 0)
+	assert.ok((await moved('atoll_execution_seconds_sum', { kind: 'code' })) > 0)
 	const all = await metrics()
-	assert.ok(value(all, 'atoll_sandboxes_max') >= value(all, 'atoll_sandboxes', { state: 'running' }) && value(all, 'atoll_host_memory_bytes') > value(all, 'atoll_sandboxes_memory_bytes'))
+	assert.ok(
+		value(all, 'atoll_sandboxes_max') >= value(all, 'atoll_sandboxes', { state: 'running' }) &&
+			value(all, 'atoll_host_memory_bytes') > value(all, 'atoll_sandboxes_memory_bytes'),
+	)
 	assert.ok(!(await api('GET', '/metrics')).text.includes('Odd'), 'what code calls its errors is no label')
 })
 
@@ -202,21 +296,42 @@ test('the numbers of a sandbox are within a tenth of a known load', async () => 
 		const points = async () => (await api('GET', `/sandboxes/${one.sandboxID}/metrics`)).json
 		assert.ok(await until(async () => (await points()).length >= 2, 20000, 300))
 		const idle = (await points()).at(-1)
-		const got = await start(one, `python3 -c "
+		const got = await start(
+			one,
+			`python3 -c "
 import time
 x = bytearray(150 << 20)
 for i in range(0, len(x), 4096): x[i] = 1
 while time.process_time() < 4: pass
 print(time.process_time(), flush=True)
-time.sleep(1000)"`)
+time.sleep(1000)"`,
+		)
 		assert.ok(await until(() => outputOf(got.events), 60000), 'it does not compute')
 		const done = Date.now()
-		assert.ok(await until(async () => Date.parse((await points()).at(-1).timestamp) > done, 20000, 300), 'no sample of all of it')
-		const all = await points(), from = all.findIndex((p) => p.timestamp === idle.timestamp)
-		const cpu = all.slice(from + 1).reduce((sum, p, i) => sum + p.cpuUsedPct / 100 * p.cpuCount * (new Date(p.timestamp) - new Date(all[from + i].timestamp)) / 1000, 0)
+		assert.ok(
+			await until(async () => Date.parse((await points()).at(-1).timestamp) > done, 20000, 300),
+			'no sample of all of it',
+		)
+		const all = await points(),
+			from = all.findIndex((p) => p.timestamp === idle.timestamp)
+		const cpu = all
+			.slice(from + 1)
+			.reduce(
+				(sum, p, i) =>
+					sum +
+					((p.cpuUsedPct / 100) *
+						p.cpuCount *
+						(new Date(p.timestamp) - new Date(all[from + i].timestamp))) /
+						1000,
+				0,
+			)
 		const mem = Math.max(...all.slice(from).map((p) => p.memUsed)) - idle.memUsed
-		assert.ok(cpu > 3.6 && cpu < 4.4 + 0.4, `${cpu} s of processor time, not 4`)		// and a little for the start of the interpreter
-		assert.ok(mem > 0.9 * (150 << 20) && mem < 1.1 * (160 << 20), `${mem >> 20} MiB, not 150 and an interpreter`)
+		// and a little for the start of the interpreter
+		assert.ok(cpu > 3.6 && cpu < 4.4 + 0.4, `${cpu} s of processor time, not 4`)
+		assert.ok(
+			mem > 0.9 * (150 << 20) && mem < 1.1 * (160 << 20),
+			`${mem >> 20} MiB, not 150 and an interpreter`,
+		)
 	} finally {
 		await killRaw(one)
 	}
@@ -225,7 +340,10 @@ time.sleep(1000)"`)
 test('the log of a sandbox: both shapes, lifecycle, requests, refusals', async () => {
 	const one = await createRaw({ timeout: 60 })
 	await envd(one, 'GET', '/files?path=/none')
-	await request('POST', '/process.Process/List', { body: {}, headers: { 'E2b-Sandbox-Id': one.sandboxID, 'E2b-Sandbox-Port': '49983', 'X-Access-Token': 'wrong' } })
+	await request('POST', '/process.Process/List', {
+		body: {},
+		headers: { 'E2b-Sandbox-Id': one.sandboxID, 'E2b-Sandbox-Port': '49983', 'X-Access-Token': 'wrong' },
+	})
 	await api('POST', `/sandboxes/${one.sandboxID}/timeout`, { timeout: 90 })
 	const v1 = await api('GET', `/sandboxes/${one.sandboxID}/logs`)
 	assert.equal(v1.json.logs.length, v1.json.logEntries.length)
@@ -258,7 +376,10 @@ test('following a log finds what is new, once', async () => {
 	assert.ok(await until(() => Date.now() > cursor, 1000, 1))
 	await envd(sbx, 'GET', '/files?path=/etc/hostname')
 	const fresh = (await api('GET', `${logs}&cursor=${cursor}`)).json.logs
-	assert.deepEqual(fresh.map((l) => l.message), ['GET /files'])
+	assert.deepEqual(
+		fresh.map((l) => l.message),
+		['GET /files'],
+	)
 })
 
 test('a hidden path of init stays hidden', async () => {
@@ -273,14 +394,14 @@ test('last activity moves with use, not with a look', async () => {
 	const one = await createRaw({ timeout: 60 })
 	const at = async () => Date.parse((await api('GET', `/sandboxes/${one.sandboxID}`)).json.lastActivityAt)
 	const first = await at()
-	assert.ok(await until(() => Date.now() > first + 50))	// a change would show
+	assert.ok(await until(() => Date.now() > first + 50)) // a change would show
 	await envd(one, 'GET', '/health')
 	assert.equal(await at(), first)
 	const run = await start(one, 'sleep 1')
-	assert.ok(await until(async () => await at() > first + 200, 900, 20), 'what runs is use')
+	assert.ok(await until(async () => (await at()) > first + 200, 900, 20), 'what runs is use')
 	const during = await at()
 	await run.ended
-	assert.ok(await until(async () => Date.now() - await at() >= 50, 5000, 20), 'use goes on after the end')
+	assert.ok(await until(async () => Date.now() - (await at()) >= 50, 5000, 20), 'use goes on after the end')
 	const end = await at()
 	assert.ok(end >= during)
 	const listed = (await api('GET', '/v2/sandboxes')).json.find((s) => s.sandboxID === one.sandboxID)
@@ -289,7 +410,11 @@ test('last activity moves with use, not with a look', async () => {
 })
 
 test('the log level changes at run time, in front and warden', async () => {
-	const levels = (since) => logLines().slice(since).filter((l) => l.level === 'debug').map((l) => l.program)
+	const levels = (since) =>
+		logLines()
+			.slice(since)
+			.filter((l) => l.level === 'debug')
+			.map((l) => l.program)
 	assert.deepEqual((await api('GET', '/admin/log-level')).json, { level: 'info' })
 	assert.deepEqual((await api('PUT', '/admin/log-level', { level: 'debug' })).json, { level: 'debug' })
 	const since = logLines().length

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pool of finished sandboxes: who gets one and how it is then, how many there are, what happens when one or all of them die.
+// The pool of finished sandboxes: who gets one and how it is then, how many there are, what happens when one or all
+// of them die.
 import { test, after } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import path from 'node:path'
 import { api, createRaw, envd, killRaw, request, routeHeaders, shell, stream } from '../lib/client.mjs'
 import { childrenOf, nameOf, processesOf, until } from '../lib/host.mjs'
-import { Clock, MINUTE, serverWithClock } from '../lib/clock.mjs'
+import { Clock, DAY, HOUR, serverWithClock } from '../lib/clock.mjs'
 import { newServer } from '../lib/server.mjs'
 
 const WAIT_MS = process.env.ATOLL_TEST_ASAN ? 120000 : 60000
@@ -31,9 +32,16 @@ function via(own) {
 
 // The text of the last expression.
 async function execute(own, sbx, code, language) {
-	const res = await request('POST', '/execute', { base: own.url, body: { code, language }, headers: routeHeaders(sbx, '49999') })
+	const res = await request('POST', '/execute', {
+		base: own.url,
+		body: { code, language },
+		headers: routeHeaders(sbx, '49999'),
+	})
 	assert.equal(res.status, 200, res.text)
-	const events = res.text.trim().split('\n').map((line) => JSON.parse(line))
+	const events = res.text
+		.trim()
+		.split('\n')
+		.map((line) => JSON.parse(line))
 	const error = events.find((e) => e.type === 'error')
 	assert.equal(error, undefined, JSON.stringify(error))
 	return events.find((e) => e.type === 'result' && e.is_main_result)?.text
@@ -41,17 +49,31 @@ async function execute(own, sbx, code, language) {
 
 async function poolOf(own, template) {
 	const { text } = await api('GET', '/metrics', undefined, { base: own.url, key: own.key })
-	const value = (name) => Number(new RegExp(`^atoll_pool_${name}\\{template="${template}"\\} (\\d+)$`, 'm').exec(text)?.[1] ?? NaN)
-	return { ready: value('ready'), starting: value('starting'), target: value('target'), hits: value('hits_total'), misses: value('misses_total') }
+	const value = (name) =>
+		Number(
+			new RegExp(`^atoll_pool_${name}\\{template="${template}"\\} (\\d+)$`, 'm').exec(text)?.[1] ??
+				NaN,
+		)
+	return {
+		ready: value('ready'),
+		starting: value('starting'),
+		target: value('target'),
+		hits: value('hits_total'),
+		misses: value('misses_total'),
+	}
 }
 
 // Until n are ready and none is on its way.
 async function full(own, template, n) {
 	let seen
-	const ok = await until(async () => {
-		seen = await poolOf(own, template)
-		return seen.ready === n && seen.starting === 0
-	}, WAIT_MS, 100)
+	const ok = await until(
+		async () => {
+			seen = await poolOf(own, template)
+			return seen.ready === n && seen.starting === 0
+		},
+		WAIT_MS,
+		100,
+	)
 	assert.ok(ok, `not ${n} of ${template}: ${JSON.stringify(seen)}`)
 	return seen
 }
@@ -65,8 +87,11 @@ function inits(own) {
 			return ''
 		}
 	}
-	return processesOf(own.slot).filter((pid) => /^NSpid:.*\t1$/m.test(text(pid, 'status')) &&
-		new RegExp(`/atoll${own.slot}/i[a-z0-9]{19}\\b`).test(text(pid, 'cgroup')))
+	return processesOf(own.slot).filter(
+		(pid) =>
+			/^NSpid:.*\t1$/m.test(text(pid, 'status')) &&
+			new RegExp(`/atoll${own.slot}/i[a-z0-9]{19}\\b`).test(text(pid, 'cgroup')),
+	)
 }
 
 const records = (own) => fs.readdirSync(path.join(own.runDir, 'sandboxes')).filter((name) => key20.test(name))
@@ -81,8 +106,7 @@ async function withServer(config, use, clock) {
 		failed = err
 	}
 	const end = await own.stop({ remove: !failed })
-	if (failed)
-		throw failed
+	if (failed) throw failed
 	assert.ok(end.clean, JSON.stringify(end.left))
 }
 
@@ -100,7 +124,12 @@ after(async () => {
 test('a sandbox from the pool is as asked for: variables, metadata, timeout, tokens, template', async () => {
 	const { at } = await theServer()
 	const before = await at.full(CI, 2)
-	const sbx = await at.create({ templateID: 'python-datascience', envVars: { FOO: 'from create', TZ: 'Asia/Tokyo' }, metadata: { who: 'me' }, timeout: 123 })
+	const sbx = await at.create({
+		templateID: 'python-datascience',
+		envVars: { FOO: 'from create', TZ: 'Asia/Tokyo' },
+		metadata: { who: 'me' },
+		timeout: 123,
+	})
 	try {
 		assert.equal((await at.pool(CI)).hits, before.hits + 1)
 		assert.match(sbx.sandboxID, key20)
@@ -112,9 +141,18 @@ test('a sandbox from the pool is as asked for: variables, metadata, timeout, tok
 		assert.ok(left > 122 && left < 124, `${left} s`)
 		assert.equal(info.state, 'running')
 		assert.equal(await at.run(sbx, 'echo $FOO'), 'from create\n')
-		assert.equal(await at.run(sbx, 'echo $E2B_SANDBOX_ID $E2B_TEMPLATE_ID; cat /run/e2b/.E2B_SANDBOX_ID; echo; cat /run/e2b/.E2B_TEMPLATE_ID'),
-			`${sbx.sandboxID} ${sbx.templateID}\n${sbx.sandboxID}\n${sbx.templateID}`)
-		assert.equal(await at.python(sbx, 'import os; [os.environ["FOO"], os.environ["E2B_TEMPLATE_ID"]]'), `['from create', '${sbx.templateID}']`)
+		assert.equal(
+			await at.run(
+				sbx,
+				'echo $E2B_SANDBOX_ID $E2B_TEMPLATE_ID; cat /run/e2b/.E2B_SANDBOX_ID; echo; cat ' +
+					'/run/e2b/.E2B_TEMPLATE_ID',
+			),
+			`${sbx.sandboxID} ${sbx.templateID}\n${sbx.sandboxID}\n${sbx.templateID}`,
+		)
+		assert.equal(
+			await at.python(sbx, 'import os; [os.environ["FOO"], os.environ["E2B_TEMPLATE_ID"]]'),
+			`['from create', '${sbx.templateID}']`,
+		)
 		assert.equal(await at.python(sbx, 'import time; time.strftime("%Z")'), 'JST')
 		assert.equal(await at.python(sbx, 'process.env.FOO', 'javascript'), 'from create')
 		assert.equal(await at.python(sbx, '!echo $FOO\nos.popen("echo $FOO").read()'), 'from create\\n')
@@ -133,7 +171,10 @@ test('a variable that a process only reads when it starts is seen, too', async (
 	const sbx = await at.create({ templateID: CI, envVars: { PYTHONPATH: '/home/user/mine', FOO: 'x' } })
 	try {
 		assert.equal((await at.pool(CI)).hits, before.hits + 1)
-		assert.equal(await at.python(sbx, 'import sys, os; ["/home/user/mine" in sys.path, os.environ["FOO"]]'), "[True, 'x']")
+		assert.equal(
+			await at.python(sbx, 'import sys, os; ["/home/user/mine" in sys.path, os.environ["FOO"]]'),
+			"[True, 'x']",
+		)
 	} finally {
 		await at.kill(sbx)
 	}
@@ -152,7 +193,7 @@ test('without variables nothing of another sandbox shows, and v1 and secure: fal
 		assert.equal((await at.envd({ sandboxID: secure.sandboxID }, 'GET', '/envs')).status, 401)
 		assert.equal((await at.envd(secure, 'GET', '/envs')).json.SECRET_OF_ONE, undefined)
 		const { json: info } = await at.api('GET', `/sandboxes/${secure.sandboxID}`)
-		assert.equal(info.timeoutSeconds, 15)	/* the default of v1 */
+		assert.equal(info.timeoutSeconds, 15) /* the default of v1 */
 	} finally {
 		await at.kill(open)
 		await at.kill(secure)
@@ -165,12 +206,24 @@ test('two sandboxes from the pool share no id, machine-id, boot id, address or s
 	const two = [await at.create({ templateID: CI }), await at.create({ templateID: CI })]
 	try {
 		assert.equal((await at.pool(CI)).hits, hits + 2)
-		const code = 'import random, secrets, uuid, ssl, os\nimport numpy as np\n' +
-			'print(random.random(), secrets.token_hex(8), uuid.uuid4(), ssl.RAND_bytes(8).hex(), os.urandom(8).hex(), np.random.rand())\n' +
-			'" ".join([str(random.random()), secrets.token_hex(8), str(uuid.uuid4()), ssl.RAND_bytes(8).hex(), os.urandom(8).hex(), str(np.random.rand())])'
+		const code =
+			'import random, secrets, uuid, ssl, os\nimport numpy as np\n' +
+			('print(random.random(), secrets.token_hex(8), uuid.uuid4(), ssl.RAND_bytes(8).hex(), ' +
+				'os.urandom(8).hex(), np.random.rand())\n') +
+			('" ".join([str(random.random()), secrets.token_hex(8), str(uuid.uuid4()), ' +
+				'ssl.RAND_bytes(8).hex(), os.urandom(8).hex(), str(np.random.rand())])')
 		const look = async (sbx) => [
-			sbx.sandboxID, sbx.envdAccessToken,
-			...(await at.run(sbx, 'cat /etc/machine-id /proc/sys/kernel/random/boot_id; hostname -I; echo $RANDOM$RANDOM$RANDOM')).trim().split('\n'),
+			sbx.sandboxID,
+			sbx.envdAccessToken,
+			...(
+				await at.run(
+					sbx,
+					'cat /etc/machine-id /proc/sys/kernel/random/boot_id; hostname -I; echo ' +
+						'$RANDOM$RANDOM$RANDOM',
+				)
+			)
+				.trim()
+				.split('\n'),
 			...(await at.python(sbx, code)).split(' '),
 		]
 		const [a, b] = [await look(two[0]), await look(two[1])]
@@ -189,7 +242,9 @@ test('the interpreter of a sandbox from the pool is as new', async () => {
 	try {
 		assert.equal((await at.pool(CI)).hits, hits + 1)
 		const first = 'sorted(globals()), In, Out, _i, _ii, get_ipython().execution_count'
-		const second = '(len(In), sorted(Out), _ih[1][:6], sorted(n for n in globals() if n.startswith("_")), __import__("os").getcwd(), __import__("sys").argv, ' +
+		const second =
+			'(len(In), sorted(Out), _ih[1][:6], sorted(n for n in globals() if n.startswith("_")), ' +
+			'__import__("os").getcwd(), __import__("sys").argv, ' +
 			'[n for n, v in sorted(get_ipython().user_ns_hidden.items()) if n == "sys"])'
 		for (const code of [first, second])
 			assert.equal(await at.python(pooled, code), await at.python(other, code))
@@ -208,7 +263,10 @@ test('what is not plain is not taken from the warm pool, and is right', async ()
 		assert.deepEqual([now.hits, now.misses], [before.hits, before.misses])
 		const { json: info } = await at.api('GET', `/sandboxes/${cut.sandboxID}`)
 		assert.equal(info.allowInternetAccess, false)
-		assert.match(await at.run(cut, 'timeout 3 bash -c "echo > /dev/tcp/1.1.1.1/443" 2>&1; echo $?'), /[^0]\n$/)
+		assert.match(
+			await at.run(cut, 'timeout 3 bash -c "echo > /dev/tcp/1.1.1.1/443" 2>&1; echo $?'),
+			/[^0]\n$/,
+		)
 	} finally {
 		await at.kill(cut)
 	}
@@ -223,7 +281,7 @@ test('members are in no list, in no count of a team and under no quota; their id
 	const { text } = await at.api('GET', '/metrics')
 	assert.match(text, /^atoll_sandboxes\{state="running"\} 0$/m)
 	assert.match(text, /^atoll_sandboxes\{state="starting"\} 0$/m)
-	await until(() => records(own).length === 4)	/* what was killed before is on its way out */
+	await until(() => records(own).length === 4) /* what was killed before is on its way out */
 	const ids = records(own)
 	assert.equal(ids.length, 4)
 	for (const id of ids) {
@@ -237,31 +295,46 @@ test('members are in no list, in no count of a team and under no quota; their id
 	const { key } = (await at.api('POST', `/admin/teams/${team.teamID}/api-keys`, { name: 'k' })).json
 	const one = await createRaw({ timeout: 60 }, { base: own.url, key })
 	try {
-		assert.equal((await api('POST', '/v2/sandboxes', { templateID: 'base' }, { base: own.url, key })).status, 429)
+		assert.equal(
+			(await api('POST', '/v2/sandboxes', { templateID: 'base' }, { base: own.url, key })).status,
+			429,
+		)
 	} finally {
 		assert.equal((await killRaw(one, { base: own.url, key })).status, 204)
 		await at.api('DELETE', `/admin/teams/${team.teamID}`)
 	}
 })
 
-test('a burst makes the pool grow, quiet makes it shrink again', async () => {
+test('a burst makes the pool grow, a quiet hour keeps it so, and a quiet day makes it shrink again', async () => {
 	const clock = new Clock()
-	await withServer({ warm_pool_size: 1, warm_pool_max: 6 }, async (own, at) => {
-		await at.full('base', 1)
-		const all = await Promise.all(Array.from({ length: 9 }, () => at.create()))
-		assert.equal((await at.pool('base')).target, 6)
-		assert.equal(new Set(all.map((sbx) => sbx.sandboxID)).size, 9)
-		for (const sbx of all)
-			assert.equal(await at.run(sbx, 'echo $E2B_SANDBOX_ID'), `${sbx.sandboxID}\n`)
-		assert.ok(await until(async () => (await at.pool('base')).ready > 1, WAIT_MS, 50), 'it does not grow')
-		await Promise.all(all.map(at.kill))
-		assert.ok((await at.pool('base')).target > 1, 'the burst is forgotten at once')
-		clock.pass(MINUTE)
-		await at.full('base', 1)
-		assert.equal((await at.pool('base')).target, 1)
-		assert.ok(await until(() => records(own).length === 2, 10000), `${records(own).length} sandboxes are left`)	/* the other template's one */
-		assert.equal((await at.pool(CI)).target, 1)
-	}, clock).finally(() => clock.remove())
+	await withServer(
+		{ warm_pool_size: 1, warm_pool_max: 6 },
+		async (own, at) => {
+			await at.full('base', 1)
+			const all = await Promise.all(Array.from({ length: 16 }, () => at.create()))
+			assert.equal((await at.pool('base')).target, 6)
+			assert.equal(new Set(all.map((sbx) => sbx.sandboxID)).size, 16)
+			for (const sbx of all)
+				assert.equal(await at.run(sbx, 'echo $E2B_SANDBOX_ID'), `${sbx.sandboxID}\n`)
+			await Promise.all(all.map(at.kill))
+			await at.full('base', 6)
+			clock.pass(HOUR)
+			const { hits, misses } = await at.full('base', 6)
+			const again = await Promise.all(Array.from({ length: 6 }, () => at.create()))
+			const now = await at.pool('base')
+			assert.deepEqual([now.hits, now.misses], [hits + 6, misses])
+			await Promise.all(again.map(at.kill))
+			clock.pass(DAY)
+			await at.full('base', 1)
+			assert.equal((await at.pool('base')).target, 1)
+			assert.ok(
+				await until(() => records(own).length === 2, 10000),
+				`${records(own).length} sandboxes are left`,
+			) /* the other template's one */
+			assert.equal((await at.pool(CI)).target, 1)
+		},
+		clock,
+	).finally(() => clock.remove())
 })
 
 test('a member that dies is replaced; one that dies at the last moment costs its client nothing', async () => {
@@ -270,17 +343,22 @@ test('a member that dies is replaced; one that dies at the last moment costs its
 		await at.full(CI, 2)
 		const gone = inits(own)
 		assert.equal(gone.length, 4)
-		for (const pid of gone)
-			process.kill(pid, 'SIGKILL')
+		for (const pid of gone) process.kill(pid, 'SIGKILL')
 		/* At once: whichever of the ends the front has heard of by now, the sandbox it gives works. */
-		const fresh = await Promise.all([at.create(), at.create({ templateID: CI, envVars: { FOO: 'bar' } }), at.create()])
-		for (const sbx of fresh)
-			assert.equal(await at.run(sbx, 'echo $E2B_SANDBOX_ID'), `${sbx.sandboxID}\n`)
+		const fresh = await Promise.all([
+			at.create(),
+			at.create({ templateID: CI, envVars: { FOO: 'bar' } }),
+			at.create(),
+		])
+		for (const sbx of fresh) assert.equal(await at.run(sbx, 'echo $E2B_SANDBOX_ID'), `${sbx.sandboxID}\n`)
 		assert.equal(await at.python(fresh[1], 'import os; os.environ["FOO"]'), 'bar')
 		await Promise.all(fresh.map(at.kill))
 		await at.full('base', 2)
 		await at.full(CI, 2)
-		assert.deepEqual(gone.filter((pid) => inits(own).includes(pid)), [])
+		assert.deepEqual(
+			gone.filter((pid) => inits(own).includes(pid)),
+			[],
+		)
 	})
 })
 
@@ -302,11 +380,9 @@ test('the maximum of sandboxes is for those in use: members make room', async ()
 	await withServer({ max_sandboxes: 3, warm_pool_size: 2 }, async (own, at) => {
 		assert.ok(await until(() => records(own).length === 3, WAIT_MS), 'not filled up')
 		const all = []
-		for (let i = 0; i < 3; i++)
-			all.push(await at.create({ allow_internet_access: false }))
+		for (let i = 0; i < 3; i++) all.push(await at.create({ allow_internet_access: false }))
 		assert.equal((await at.api('POST', '/v2/sandboxes', { templateID: 'base' })).status, 429)
-		for (const sbx of all)
-			assert.equal(await at.run(sbx, 'echo ok'), 'ok\n')
+		for (const sbx of all) assert.equal(await at.run(sbx, 'echo ok'), 'ok\n')
 		await Promise.all(all.map(at.kill))
 		assert.ok(await until(() => records(own).length === 3, WAIT_MS), 'not filled up again')
 	})
@@ -318,9 +394,17 @@ test('members go when memory gets short, and come back', async () => {
 		await at.full('base', 1)
 		await at.full(CI, 1)
 		const sbx = await at.create()
-		await stream(sbx, 'process.Process/Start', { process: { cmd: 'python3', args: ['-c', 'x = bytearray(3540 << 20); input()'] }, stdin: true }, { base: own.url })
+		await stream(
+			sbx,
+			'process.Process/Start',
+			{
+				process: { cmd: 'python3', args: ['-c', 'x = bytearray(3540 << 20); input()'] },
+				stdin: true,
+			},
+			{ base: own.url },
+		)
 		const target = async () => (await at.pool(CI)).target
-		assert.ok(await until(async () => await target() === 0, WAIT_MS, 200), 'it still wants members')
+		assert.ok(await until(async () => (await target()) === 0, WAIT_MS, 200), 'it still wants members')
 		await at.full('base', 0)
 		await at.full(CI, 0)
 		assert.equal(await at.run(sbx, 'pkill python3; echo free'), 'free\n')
@@ -338,12 +422,25 @@ test('SIGKILL of the front or of the warden: no member is left over, and there a
 		await at.full('base', 2)
 		const frontOf = () => childrenOf(own.pid).find((pid) => nameOf(pid) === 'atoll-front')
 		const others = async (old) => {
-			assert.ok(await until(async () => await at.api('GET', '/health').then((r) => r.status < 500, () => false), WAIT_MS), 'no front')
+			assert.ok(
+				await until(
+					async () =>
+						await at.api('GET', '/health').then(
+							(r) => r.status < 500,
+							() => false,
+						),
+					WAIT_MS,
+				),
+				'no front',
+			)
 			await at.full('base', 2)
 			await at.full(CI, 2)
-			await until(() => records(own).length <= 5, WAIT_MS)	/* the old ones are on their way out */
+			await until(() => records(own).length <= 5, WAIT_MS) /* the old ones are on their way out */
 			const now = records(own)
-			assert.deepEqual(now.filter((id) => old.includes(id)), [kept.sandboxID])
+			assert.deepEqual(
+				now.filter((id) => old.includes(id)),
+				[kept.sandboxID],
+			)
 			assert.equal(now.length, 5)
 			const sbx = await at.create({ envVars: { A: '1' } })
 			assert.equal(await at.run(sbx, 'echo $A'), '1\n')
@@ -362,7 +459,10 @@ test('SIGKILL of the front or of the warden: no member is left over, and there a
 		await own.start()
 		await others(old)
 		assert.equal(await at.run(kept, 'echo still'), 'still\n')
-		assert.deepEqual((await at.api('GET', '/v2/sandboxes')).json.map((s) => s.metadata), [{ kept: 'yes' }])
+		assert.deepEqual(
+			(await at.api('GET', '/v2/sandboxes')).json.map((s) => s.metadata),
+			[{ kept: 'yes' }],
+		)
 	})
 })
 

@@ -3,10 +3,9 @@
 import { test } from '../lib/case.mjs'
 import fs from 'node:fs'
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { api, asUser, createRaw, endOf, killRaw, outputOf, rpc, server, stream } from '../lib/client.mjs'
 import { newServer } from '../lib/server.mjs'
-import { sleep, until } from '../lib/host.mjs'
+import { keptBy, sleep, until } from '../lib/host.mjs'
 import { runCode } from '../lib/interp.mjs'
 import { built } from '../ckpt/drive.mjs'
 
@@ -29,23 +28,28 @@ function via(own, key = own.key) {
 			server.url = own.url
 			return runCode(sbx, code, more)
 		},
-		start: (sbx, command) => stream(sbx, 'process.Process/Start',
-			{ process: { cmd: '/bin/bash', args: ['-l', '-c', command] }, stdin: false }, { base: own.url, user: 'user' }),
+		start: (sbx, command) =>
+			stream(
+				sbx,
+				'process.Process/Start',
+				{ process: { cmd: '/bin/bash', args: ['-l', '-c', command] }, stdin: false },
+				{ base: own.url, user: 'user' },
+			),
 		sh: async (sbx, command) => {
 			const run = await at.start(sbx, command)
 			await run.ended
-			assert.equal(endOf(run.events)?.status, 'exit status 0', `${command}: ${outputOf(run.events, 'stderr')}`)
+			assert.equal(
+				endOf(run.events)?.status,
+				'exit status 0',
+				`${command}: ${outputOf(run.events, 'stderr')}`,
+			)
 			return outputOf(run.events).trim()
 		},
-		processes: async (sbx) => (await rpc(sbx, 'process.Process/List', {}, { base: own.url, headers: asUser('user') })).json.processes ?? [],
+		processes: async (sbx) =>
+			(await rpc(sbx, 'process.Process/List', {}, { base: own.url, headers: asUser('user') })).json
+				.processes ?? [],
 	}
 	return at
-}
-
-function keptBy(own) {
-	const run = spawnSync('nsenter', ['-t', String(own.pid), '-m', 'ls', `${own.runDir}/private/pool`], { encoding: 'utf8' })
-	assert.equal(run.status, 0, run.stderr)
-	return run.stdout.split('\n').filter((name) => /\+[dm]$/.test(name))
 }
 
 async function withServer(use) {
@@ -74,14 +78,21 @@ async function proveCopy(at, source, copy) {
 	assert.notEqual(copy.sandboxID, source.sbx.sandboxID)
 	assert.notEqual(copy.envdAccessToken, source.sbx.envdAccessToken)
 	assert.equal((await at.code(copy, 'x + 1')).text, '42')
-	assert.ok((await at.processes(copy)).some((p) => p.pid === source.pid), 'its process is not there')
+	assert.ok(
+		(await at.processes(copy)).some((p) => p.pid === source.pid),
+		'its process is not there',
+	)
 	const beat = Number(await at.sh(copy, 'cat /tmp/beat'))
-	assert.ok(await until(async () => Number(await at.sh(copy, 'cat /tmp/beat')) > beat, 10000, 50), 'its process stands still')
+	assert.ok(
+		await until(async () => Number(await at.sh(copy, 'cat /tmp/beat')) > beat, 10000, 50),
+		'its process stands still',
+	)
 	assert.equal(await at.sh(copy, 'echo $E2B_SANDBOX_ID'), copy.sandboxID)
 	assert.notEqual(await at.sh(copy, 'cat /etc/machine-id'), await at.sh(source.sbx, 'cat /etc/machine-id'))
-	const [a, b] = [(await random(at, copy)).text, (await random(at, source.sbx)).text].map((text) => text.match(/[\w.]+/g))
-	for (let i = 0; i < 3; i++)
-		assert.notEqual(a[i], b[i], `random numbers are the same: ${a[i]}`)
+	const [a, b] = [(await random(at, copy)).text, (await random(at, source.sbx)).text].map((text) =>
+		text.match(/[\w.]+/g),
+	)
+	for (let i = 0; i < 3; i++) assert.notEqual(a[i], b[i], `random numbers are the same: ${a[i]}`)
 	await at.sh(copy, 'echo two >/home/user/f')
 	assert.equal(await at.sh(source.sbx, 'cat /home/user/f'), 'one')
 	assert.equal((await at.code(copy, 'x = 1')).error, undefined)
@@ -96,9 +107,12 @@ test('a snapshot has memory and disk; others begin where it was, the first goes 
 		assert.match(made.json.snapshotID, /^[a-z0-9]{20}:default$/)
 		assert.deepEqual(made.json.names, [])
 		assert.equal(made.json.memory, true)
-		const copies = await Promise.all([1, 2].map(() => at.create({ templateID: made.json.snapshotID, envVars: { GIVEN: 'to another' } })))
-		for (const copy of copies)
-			await proveCopy(at, source, copy)
+		const copies = await Promise.all(
+			[1, 2].map(() =>
+				at.create({ templateID: made.json.snapshotID, envVars: { GIVEN: 'to another' } }),
+			),
+		)
+		for (const copy of copies) await proveCopy(at, source, copy)
 		assert.equal(await at.sh(copies[0], 'echo $GIVEN'), 'to another')
 		const info = (await at.call('GET', `/sandboxes/${copies[0].sandboxID}`)).json
 		assert.equal(`${info.templateID}:default`, made.json.snapshotID)
@@ -108,7 +122,10 @@ test('a snapshot has memory and disk; others begin where it was, the first goes 
 		own.signal('SIGKILL')
 		await own.exited
 		await own.start()
-		assert.deepEqual((await at.list()).map((s) => s.snapshotID), [made.json.snapshotID])
+		assert.deepEqual(
+			(await at.list()).map((s) => s.snapshotID),
+			[made.json.snapshotID],
+		)
 		const late = await at.create({ templateID: made.json.snapshotID.split(':')[0] })
 		assert.equal((await at.code(late, 'x + 1')).text, '42')
 		assert.equal((await at.drop(made.json.snapshotID)).status, 204)
@@ -129,15 +146,21 @@ test('a snapshot of the disk alone: others boot from it, the first goes on', asy
 		assert.deepEqual([made.status, made.json.memory], [201, false], made.text)
 		const copy = await at.create({ templateID: made.json.snapshotID })
 		assert.equal(await at.sh(copy, 'cat /home/user/f'), 'one')
-		assert.ok(await until(async () => (await at.processes(copy)).length === 0, 10000), 'processes came along')
+		assert.ok(
+			await until(async () => (await at.processes(copy)).length === 0, 10000),
+			'processes came along',
+		)
 		assert.match((await at.code(copy, 'x')).error?.value ?? '', /'x' is not defined/)
 		assert.equal((await at.code(it.sbx, 'x + 1')).results[0].text, '42')
-		assert.ok(await until(async () => (await at.processes(it.sbx)).length === 1, 10000), 'its own process is gone')
+		assert.ok(
+			await until(async () => (await at.processes(it.sbx)).length === 1, 10000),
+			'its own process is gone',
+		)
 		await Promise.all([at.kill(copy), at.kill(it.sbx)])
 	})
 })
 
-test('names, tags, lists and pages of snapshots; a name is its team\'s own', async () => {
+test("names, tags, lists and pages of snapshots; a name is its team's own", async () => {
 	await withServer(async (own, at) => {
 		const sbx = await at.create({ templateID: 'base' })
 		const other = await at.create({ templateID: 'base' })
@@ -151,10 +174,23 @@ test('names, tags, lists and pages of snapshots; a name is its team\'s own', asy
 		assert.equal(tagged.snapshotID, `${first.names[0]}:v1.2`)
 		const plain = (await at.snapshot(other)).json
 		const ids = (list) => list.map((s) => s.snapshotID)
-		assert.deepEqual(ids(await at.list()), [plain, tagged, first].map((s) => s.snapshotID))
+		assert.deepEqual(
+			ids(await at.list()),
+			[plain, tagged, first].map((s) => s.snapshotID),
+		)
 		assert.deepEqual(ids(await at.list(`?sandboxID=${other.sandboxID}`)), [plain.snapshotID])
-		assert.deepEqual(ids(await at.list('?name=mine')), [tagged.snapshotID], 'of a name without a tag the newest')
-		const tagsOf = async (id) => Object.fromEntries((await at.call('GET', `/templates/${encodeURIComponent(id)}/tags`)).json.map((t) => [t.tag, t.buildID]))
+		assert.deepEqual(
+			ids(await at.list('?name=mine')),
+			[tagged.snapshotID],
+			'of a name without a tag the newest',
+		)
+		const tagsOf = async (id) =>
+			Object.fromEntries(
+				(await at.call('GET', `/templates/${encodeURIComponent(id)}/tags`)).json.map((t) => [
+					t.tag,
+					t.buildID,
+				]),
+			)
 		const builds = await tagsOf(first.snapshotID)
 		assert.deepEqual(Object.keys(builds).sort(), ['default', 'v1.2'])
 		assert.match(builds.default, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
@@ -162,7 +198,10 @@ test('names, tags, lists and pages of snapshots; a name is its team\'s own', asy
 		assert.deepEqual(await at.list('?name=nobodys'), [])
 		const page = await at.call('GET', '/snapshots?limit=2')
 		assert.deepEqual(ids(page.json), [plain.snapshotID, tagged.snapshotID])
-		const rest = await at.call('GET', `/snapshots?limit=2&nextToken=${encodeURIComponent(page.headers['x-next-token'])}`)
+		const rest = await at.call(
+			'GET',
+			`/snapshots?limit=2&nextToken=${encodeURIComponent(page.headers['x-next-token'])}`,
+		)
 		assert.deepEqual([ids(rest.json), rest.headers['x-next-token']], [[first.snapshotID], undefined])
 		// The same name again takes the place of the first; from either tag a sandbox can be made.
 		await at.sh(sbx, 'echo newer >/home/user/f')
@@ -170,7 +209,10 @@ test('names, tags, lists and pages of snapshots; a name is its team\'s own', asy
 		const after = await tagsOf('mine')
 		assert.equal(after['v1.2'], builds['v1.2'])
 		assert.notEqual(after.default, builds.default, 'another version, another build')
-		assert.equal((await they.call('GET', `/templates/${encodeURIComponent(first.snapshotID)}/tags`)).status, 404)
+		assert.equal(
+			(await they.call('GET', `/templates/${encodeURIComponent(first.snapshotID)}/tags`)).status,
+			404,
+		)
 		assert.equal((await at.list()).length, 3)
 		const made = await at.create({ templateID: 'mine' })
 		assert.equal(await at.sh(made, 'cat /home/user/f'), 'newer')
@@ -183,8 +225,7 @@ test('names, tags, lists and pages of snapshots; a name is its team\'s own', asy
 			assert.equal((await they.drop(id)).status, 404)
 		}
 		assert.equal((await they.snapshot(sbx)).status, 404)
-		for (const s of [first, tagged, plain])
-			assert.equal((await at.drop(s.snapshotID)).status, 204)
+		for (const s of [first, tagged, plain]) assert.equal((await at.drop(s.snapshotID)).status, 204)
 		await Promise.all([sbx, other, made, older].map((s) => at.kill(s)))
 		assert.ok(await until(() => keptBy(own).length === 0, 20000, 200), keptBy(own).join(' '))
 	})
@@ -199,8 +240,7 @@ test('a fork goes on beside the first', { skip: noMemory }, async () => {
 		assert.equal(forked.json.length, 3)
 		const copies = forked.json.map((f) => f.sandbox)
 		assert.equal(new Set(copies.map((s) => s.sandboxID)).size, 3)
-		for (const copy of copies)
-			await proveCopy(at, source, copy)
+		for (const copy of copies) await proveCopy(at, source, copy)
 		assert.equal(await at.sh(copies[2], 'echo $GIVEN'), 'to the first', 'settings are inherited')
 		assert.equal((await at.call('GET', `/sandboxes/${source.sbx.sandboxID}`)).json.endAt, ends)
 		assert.equal((await source.run.ended).how, 'cut')
@@ -213,12 +253,16 @@ test('a fork goes on beside the first', { skip: noMemory }, async () => {
 	})
 })
 
-// A process between vfork() and exec() waits for its child and cannot be stopped before that goes on: found by chance about once in a thousand forks.
-test('a fork that meets a process which cannot be stopped just then is tried once more', { skip: noMemory }, async () => {
-	await withServer(async (own, at) => {
-		const { sbx } = await prepare(at, { timeout: 500 })
-		// The child notices that it was stopped for long, and goes.
-		const code = `import ctypes, os, time
+// A process between vfork() and exec() waits for its child and cannot be stopped before that goes on: found by chance
+// about once in a thousand forks.
+test(
+	'a fork that meets a process which cannot be stopped just then is tried once more',
+	{ skip: noMemory },
+	async () => {
+		await withServer(async (own, at) => {
+			const { sbx } = await prepare(at, { timeout: 500 })
+			// The child notices that it was stopped for long, and goes.
+			const code = `import ctypes, os, time
 if ctypes.CDLL(None).syscall(56, 0x4000 | 17, 0, 0, 0, 0) == 0:
     open("/tmp/there", "w").close()
     before = time.monotonic()
@@ -228,15 +272,20 @@ if ctypes.CDLL(None).syscall(56, 0x4000 | 17, 0, 0, 0, 0) == 0:
     os._exit(0)
 time.sleep(1000)
 `
-		await at.sh(sbx, `echo ${Buffer.from(code).toString('base64')} | base64 -d >/tmp/v.py; nohup python3 /tmp/v.py >/dev/null 2>&1 &`)
-		await at.sh(sbx, 'until [ -e /tmp/there ]; do sleep 0.1; done')
-		const forked = await at.fork(sbx, { count: 1 })
-		assert.equal(forked.status, 201, forked.text)
-		assert.match(fs.readFileSync(own.log, 'utf8'), /retrying once/)
-		assert.equal((await at.code(forked.json[0].sandbox, 'x')).text, '41')
-		assert.equal((await at.code(sbx, 'x')).text, '41')
-	})
-})
+			await at.sh(
+				sbx,
+				`echo ${Buffer.from(code).toString('base64')} | base64 -d >/tmp/v.py; nohup python3 ` +
+					`/tmp/v.py >/dev/null 2>&1 &`,
+			)
+			await at.sh(sbx, 'until [ -e /tmp/there ]; do sleep 0.1; done')
+			const forked = await at.fork(sbx, { count: 1 })
+			assert.equal(forked.status, 201, forked.text)
+			assert.match(fs.readFileSync(own.log, 'utf8'), /retrying once/)
+			assert.equal((await at.code(forked.json[0].sandbox, 'x')).text, '41')
+			assert.equal((await at.code(sbx, 'x')).text, '41')
+		})
+	},
+)
 
 test('what cannot be kept or forked is refused, and nothing happens to it', async () => {
 	await withServer(async (own, at) => {
@@ -253,21 +302,23 @@ test('what cannot be kept or forked is refused, and nothing happens to it', asyn
 		assert.equal((await at.call('POST', `/sandboxes/${sbx.sandboxID}/pause`, {})).status, 204)
 		assert.equal((await at.snapshot(sbx)).status, 409)
 		assert.equal((await at.fork(sbx)).status, 409)
-		assert.equal((await at.call('POST', `/sandboxes/${sbx.sandboxID}/connect`, { timeout: 60 })).status, 201)
+		assert.equal(
+			(await at.call('POST', `/sandboxes/${sbx.sandboxID}/connect`, { timeout: 60 })).status,
+			201,
+		)
 		// Requests that come while it is kept wait; a kill does not.
 		const made = at.snapshot(sbx)
-		await sleep(3)		// it has begun; however far it is, the request is answered
+		await sleep(3) // it has begun; however far it is, the request is answered
 		assert.equal(await at.sh(sbx, 'echo waited'), 'waited')
 		assert.equal((await made).status, 201)
 		for (const ms of [0, 5, 50]) {
 			const short = await at.create({ templateID: 'base' })
 			const keeping = at.fork(short)
-			await sleep(ms)		// it is killed at one moment of the fork or another
+			await sleep(ms) // it is killed at one moment of the fork or another
 			assert.equal((await at.kill(short)).status, 204)
 			const over = await keeping
 			assert.ok([201, 404, 503].includes(over.status), over.text)
-			for (const f of over.status === 201 ? over.json : [])
-				await (f.sandbox && at.kill(f.sandbox))
+			for (const f of over.status === 201 ? over.json : []) await (f.sandbox && at.kill(f.sandbox))
 		}
 		assert.equal((await at.drop((await made).json.snapshotID)).status, 204)
 		await at.kill(sbx)
@@ -275,39 +326,57 @@ test('what cannot be kept or forked is refused, and nothing happens to it', asyn
 	})
 })
 
-test('C2: while a snapshot is made, a second and a resume are 409, and a pause waits for it', { skip: noMemory }, async () => {
-	await withServer(async (own, at) => {
-		const sbx = await at.create()
-		const post = (what, body) => at.call('POST', `/sandboxes/${sbx.sandboxID}/${what}`, body)
-		assert.equal((await at.code(sbx, 'import os\nx = os.urandom(200 << 20)\ny = 7')).error, undefined)
-		// Asked for at the same time. On a machine that is busy with something else one may be over before the next is read: then once more.
-		const seen = new Set()
-		for (let i = 0; i < 10 && !(seen.has('second') && seen.has('resume')); i++) {
-			const [first, second, resume, paused] = await Promise.all([at.snapshot(sbx), at.snapshot(sbx), post('resume', {}), post('pause', {})])
-			assert.equal(paused.status, 204, paused.text)
-			assert.ok([201, 409].includes(first.status) && [201, 409].includes(second.status), first.text + second.text)
-			for (const one of [first, second]) {
-				if (one.status === 201)
-					assert.equal(one.json.memory, true, one.text)
-				else if (/snapshot or a fork of it is being made/.test(one.json.message))
-					seen.add('second')
+test(
+	'C2: while a snapshot is made, a second and a resume are 409, and a pause waits for it',
+	{ skip: noMemory },
+	async () => {
+		await withServer(async (own, at) => {
+			const sbx = await at.create()
+			const post = (what, body) => at.call('POST', `/sandboxes/${sbx.sandboxID}/${what}`, body)
+			assert.equal(
+				(await at.code(sbx, 'import os\nx = os.urandom(200 << 20)\ny = 7')).error,
+				undefined,
+			)
+			// Asked for at the same time. On a machine that is busy with something else one may be over
+			// before the next is read: then once more.
+			const seen = new Set()
+			for (let i = 0; i < 10 && !(seen.has('second') && seen.has('resume')); i++) {
+				const [first, second, resume, paused] = await Promise.all([
+					at.snapshot(sbx),
+					at.snapshot(sbx),
+					post('resume', {}),
+					post('pause', {}),
+				])
+				assert.equal(paused.status, 204, paused.text)
+				assert.ok(
+					[201, 409].includes(first.status) && [201, 409].includes(second.status),
+					first.text + second.text,
+				)
+				for (const one of [first, second]) {
+					if (one.status === 201) assert.equal(one.json.memory, true, one.text)
+					else if (/snapshot or a fork of it is being made/.test(one.json.message))
+						seen.add('second')
+				}
+				assert.ok([201, 409].includes(resume.status), resume.text)
+				if (/snapshot of it is being made/.test(resume.json.message ?? '')) seen.add('resume')
+				assert.ok([200, 201].includes((await post('connect', { timeout: 600 })).status))
 			}
-			assert.ok([201, 409].includes(resume.status), resume.text)
-			if (/snapshot of it is being made/.test(resume.json.message ?? ''))
-				seen.add('resume')
-			assert.ok([200, 201].includes((await post('connect', { timeout: 600 })).status))
-		}
-		assert.deepEqual([...seen].sort(), ['resume', 'second'])
-		// What does not change it waits for as long as it stands still; a kill does not.
-		const [made, timeout, connect, code] = await Promise.all([at.snapshot(sbx), post('timeout', { timeout: 500 }), post('connect', { timeout: 500 }), at.code(sbx, 'y')])
-		assert.deepEqual([made.status, timeout.status, connect.status, code.text], [201, 204, 200, '7'])
-		const [last, killed] = await Promise.all([at.snapshot(sbx), at.kill(sbx)])
-		assert.equal(killed.status, 204)
-		assert.ok([201, 404].includes(last.status), last.text)
-		for (const one of await at.list())
-			assert.equal((await at.drop(one.snapshotID)).status, 204)
-	})
-})
+			assert.deepEqual([...seen].sort(), ['resume', 'second'])
+			// What does not change it waits for as long as it stands still; a kill does not.
+			const [made, timeout, connect, code] = await Promise.all([
+				at.snapshot(sbx),
+				post('timeout', { timeout: 500 }),
+				post('connect', { timeout: 500 }),
+				at.code(sbx, 'y'),
+			])
+			assert.deepEqual([made.status, timeout.status, connect.status, code.text], [201, 204, 200, '7'])
+			const [last, killed] = await Promise.all([at.snapshot(sbx), at.kill(sbx)])
+			assert.equal(killed.status, 204)
+			assert.ok([201, 404].includes(last.status), last.text)
+			for (const one of await at.list()) assert.equal((await at.drop(one.snapshotID)).status, 204)
+		})
+	},
+)
 
 test('quotas hold for forks, one by one', { skip: noMemory }, async () => {
 	await withServer(async (own, at) => {
@@ -318,6 +387,9 @@ test('quotas hold for forks, one by one', { skip: noMemory }, async () => {
 		const forked = await they.fork(sbx, { count: 3, timeout: 100 })
 		assert.equal(forked.status, 201, forked.text)
 		assert.equal(forked.json.filter((f) => f.sandbox).length, 1)
-		assert.deepEqual(forked.json.filter((f) => f.error).map((f) => f.error.code), [429, 429])
+		assert.deepEqual(
+			forked.json.filter((f) => f.error).map((f) => f.error.code),
+			[429, 429],
+		)
 	})
 })

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// State that is damaged or cannot be written: the server says which file and what to do, ends by itself, and leaves every byte of it as it was.
+// State that is damaged or cannot be written: the server says which file and what to do, ends by itself, and leaves
+// every byte of it as it was.
 import { test } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import crypto from 'node:crypto'
@@ -13,9 +14,10 @@ const MB = 1 << 20
 
 // Read in pieces: a pool has holes of hundreds of megabytes.
 function sumOf(file) {
-	const sum = crypto.createHash('sha256'), fd = fs.openSync(file), piece = Buffer.alloc(4 * MB)
-	for (let n; (n = fs.readSync(fd, piece)) > 0;)
-		sum.update(piece.subarray(0, n))
+	const sum = crypto.createHash('sha256'),
+		fd = fs.openSync(file),
+		piece = Buffer.alloc(4 * MB)
+	for (let n; (n = fs.readSync(fd, piece)) > 0;) sum.update(piece.subarray(0, n))
 	fs.closeSync(fd)
 	return sum.digest('hex')
 }
@@ -37,7 +39,10 @@ async function withState(run) {
 		await own.exited
 		await run(own, call)
 		await own.start()
-		assert.deepEqual((await call('GET', '/volumes')).json.map((v) => v.name), ['kept'])
+		assert.deepEqual(
+			(await call('GET', '/volumes')).json.map((v) => v.name),
+			['kept'],
+		)
 	} finally {
 		const end = await own.stop()
 		assert.ok(end.clean, JSON.stringify(end.left))
@@ -56,41 +61,45 @@ async function refuses(own, file, words) {
 	assert.ok(!fs.existsSync(`${file}.new`))
 }
 
-test('a damaged pool is told with its name and what is wrong, and left as it is', () => withState(async (own) => {
-	const pool = path.join(own.stateDir, 'pool.img'), good = path.join(own.stateDir, 'pool.good')
-	const again = () => assert.equal(spawnSync('cp', ['--sparse=always', good, pool]).status, 0)
-	assert.equal(spawnSync('cp', ['--sparse=always', pool, good]).status, 0)
-	put(pool, 65536, Buffer.alloc(4096))
-	await refuses(own, pool, /pool\.img' is damaged \(there is no file system in it\), and was left as it is: restore a backup/)
-	again()
-	fs.truncateSync(pool, 150 * MB)
-	await refuses(own, pool, /pool\.img' is damaged \(150 of 300 MiB are there\)/)
-	fs.truncateSync(pool, 0)
-	await refuses(own, pool, /pool\.img' is damaged \(there is no file system in it\)/)
-	again()
-	for (let at = 1; at < 300; at++)
-		put(pool, at * MB, Buffer.alloc(MB))
-	await refuses(own, pool, /pool\.img' is damaged \(.*error.*\)/i)
-	fs.rmSync(pool)
-	fs.symlinkSync(good, pool)		// whatever it is: not to be replaced
-	await refuses(own, good, /pool\.img': Too many levels of symbolic links/)
-	fs.rmSync(pool)
-	fs.renameSync(good, pool)
-}))
+test('a damaged pool is told with its name and what is wrong, and left as it is', () =>
+	withState(async (own) => {
+		const pool = path.join(own.stateDir, 'pool.img'),
+			good = path.join(own.stateDir, 'pool.good')
+		const again = () => assert.equal(spawnSync('cp', ['--sparse=always', good, pool]).status, 0)
+		assert.equal(spawnSync('cp', ['--sparse=always', pool, good]).status, 0)
+		put(pool, 65536, Buffer.alloc(4096))
+		const empty = "pool\\.img' is damaged \\(there is no file system in it\\), "
+		await refuses(own, pool, new RegExp(empty + 'and was left as it is: restore a backup'))
+		again()
+		fs.truncateSync(pool, 150 * MB)
+		await refuses(own, pool, /pool\.img' is damaged \(150 of 300 MiB are there\)/)
+		fs.truncateSync(pool, 0)
+		await refuses(own, pool, /pool\.img' is damaged \(there is no file system in it\)/)
+		again()
+		for (let at = 1; at < 300; at++) put(pool, at * MB, Buffer.alloc(MB))
+		await refuses(own, pool, /pool\.img' is damaged \(.*error.*\)/i)
+		fs.rmSync(pool)
+		fs.symlinkSync(good, pool) // whatever it is: not to be replaced
+		await refuses(own, good, /pool\.img': Too many levels of symbolic links/)
+		fs.rmSync(pool)
+		fs.renameSync(good, pool)
+	}))
 
-test('a database that is damaged or read-only ends the start, with what to do', () => withState(async (own) => {
-	const db = path.join(own.stateDir, 'front/atoll.db'), copy = path.join(own.stateDir, 'db.good')
-	const parts = ['', '-wal', '-shm'].filter((end) => fs.existsSync(db + end))
-	const again = () => parts.forEach((end) => assert.equal(spawnSync('cp', ['-a', copy + end, db + end]).status, 0))
-	parts.forEach((end) => assert.equal(spawnSync('cp', ['-a', db + end, copy + end]).status, 0))
-	fs.chmodSync(db, 0o400)
-	await refuses(own, db, /state' has a 'front\/atoll\.db' that cannot be written to: nothing was changed/)
-	again()
-	for (const end of parts.slice(1))
-		fs.rmSync(db + end)
-	put(db, 0, Buffer.from('this was a database once'))
-	await refuses(own, db, /state' has a damaged 'front\/atoll\.db', see above: nothing in it was changed; restore a backup/)
-	again()
-	for (const end of parts)
-		fs.rmSync(copy + end)
-}))
+test('a database that is damaged or read-only ends the start, with what to do', () =>
+	withState(async (own) => {
+		const db = path.join(own.stateDir, 'front/atoll.db'),
+			copy = path.join(own.stateDir, 'db.good')
+		const parts = ['', '-wal', '-shm'].filter((end) => fs.existsSync(db + end))
+		const again = () =>
+			parts.forEach((end) => assert.equal(spawnSync('cp', ['-a', copy + end, db + end]).status, 0))
+		parts.forEach((end) => assert.equal(spawnSync('cp', ['-a', db + end, copy + end]).status, 0))
+		fs.chmodSync(db, 0o400)
+		await refuses(own, db, /state' has a 'front\/atoll\.db' that cannot be written to: nothing was changed/)
+		again()
+		for (const end of parts.slice(1)) fs.rmSync(db + end)
+		put(db, 0, Buffer.from('this was a database once'))
+		const overwritten = "state' has a damaged 'front/atoll\\.db', see above: "
+		await refuses(own, db, new RegExp(overwritten + 'nothing in it was changed; restore a backup'))
+		again()
+		for (const end of parts) fs.rmSync(copy + end)
+	}))

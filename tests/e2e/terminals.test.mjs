@@ -19,10 +19,13 @@ after(async () => {
 // A terminal of the SDK with all that it has shown.
 async function terminal(opt = {}) {
 	const t = { text: '' }
-	const onData = (data) => { t.text += Buffer.from(data).toString() }
+	const onData = (data) => {
+		t.text += Buffer.from(data).toString()
+	}
 	t.handle = await sbx.pty.create({ cols: 80, rows: 24, timeoutMs: 0, ...opt, onData })
 	t.type = (text) => sbx.pty.sendInput(t.handle.pid, new TextEncoder().encode(text))
-	t.shows = async (what) => assert.ok(await until(() => what.test(t.text), 10000), `${what} in ${JSON.stringify(t.text)}`)
+	t.shows = async (what) =>
+		assert.ok(await until(() => what.test(t.text), 10000), `${what} in ${JSON.stringify(t.text)}`)
 	return t
 }
 
@@ -53,7 +56,10 @@ test('a resize is seen by the program that runs', async () => {
 test('keys are signals: interrupt, end of file', async () => {
 	const t = await terminal()
 	await t.type('sleep 1000; echo st""atus $?\n')
-	assert.ok(await until(async () => (await sbx.commands.run('pgrep -fx "sleep 1000" || true')).stdout.trim()), 'it does not sleep')
+	assert.ok(
+		await until(async () => (await sbx.commands.run('pgrep -fx "sleep 1000" || true')).stdout.trim()),
+		'it does not sleep',
+	)
 	await t.type('\x03')
 	await t.type('echo after""wards\n')
 	await t.shows(/afterwards/)
@@ -67,7 +73,11 @@ test('a client that went away finds its terminal again', async () => {
 	await t.type('export KEPT=still-here; cd /var\n')
 	await t.handle.disconnect()
 	let text = ''
-	const again = await sbx.pty.connect(t.handle.pid, { onData: (data) => { text += Buffer.from(data).toString() } })
+	const again = await sbx.pty.connect(t.handle.pid, {
+		onData: (data) => {
+			text += Buffer.from(data).toString()
+		},
+	})
 	assert.equal(again.pid, t.handle.pid)
 	await sbx.pty.sendInput(t.handle.pid, new TextEncoder().encode('echo "$KEPT $PWD"\n'))
 	assert.ok(await until(() => /still-here \/var/.test(text)), text)
@@ -76,11 +86,18 @@ test('a client that went away finds its terminal again', async () => {
 })
 
 test('two clients see the same terminal', async () => {
-	const start = await stream(raw, 'process.Process/Start', { process: { cmd: '/bin/bash', args: ['-i'] }, pty: { size: { cols: 80, rows: 24 } }, tag: 'both' })
+	const start = await stream(raw, 'process.Process/Start', {
+		process: { cmd: '/bin/bash', args: ['-i'] },
+		pty: { size: { cols: 80, rows: 24 } },
+		tag: 'both',
+	})
 	assert.ok(await until(() => start.events.length > 0), 'it does not start')
 	const second = await stream(raw, 'process.Process/Connect', { process: { tag: 'both' } })
 	assert.ok(await until(() => second.events.length > 0), 'the second one hears nothing')
-	await rpc(raw, 'process.Process/SendInput', { process: { tag: 'both' }, input: { pty: Buffer.from('echo sha""red; exit 5\n').toString('base64') } })
+	await rpc(raw, 'process.Process/SendInput', {
+		process: { tag: 'both' },
+		input: { pty: Buffer.from('echo sha""red; exit 5\n').toString('base64') },
+	})
 	for (const one of [start, second]) {
 		assert.equal((await one.ended).how, 'end')
 		assert.match(outputOf(one.events, 'pty'), /shared/)
@@ -89,27 +106,76 @@ test('two clients see the same terminal', async () => {
 })
 
 test('the terminal belongs to its user and is a real one', async () => {
-	const run = await stream(raw, 'process.Process/Start', { process: { cmd: '/bin/sh', args: ['-c',
-		'stat -c %U "$(tty)"; id -un; [ -t 0 ] && [ -t 1 ] && [ -t 2 ] && echo all; ps -o tpgid= -o pgid= -p $$ | awk \'{print ($1 == $2) ? "fore" : "back"}\''] },
-		pty: { size: { cols: 80, rows: 24 } } }, { user: 'user' })
+	const run = await stream(
+		raw,
+		'process.Process/Start',
+		{
+			process: {
+				cmd: '/bin/sh',
+				args: [
+					'-c',
+					'stat -c %U "$(tty)"; id -un; [ -t 0 ] && [ -t 1 ] && [ -t 2 ] && echo all; ' +
+						'ps -o tpgid= -o pgid= -p $$ | ' +
+						'awk \'{print ($1 == $2) ? "fore" : "back"}\'',
+				],
+			},
+			pty: { size: { cols: 80, rows: 24 } },
+		},
+		{ user: 'user' },
+	)
 	await run.ended
 	assert.deepEqual(outputOf(run.events, 'pty').trim().split(/\r?\n/), ['user', 'user', 'all', 'fore'])
 })
 
 test('input of the wrong kind, and what a terminal cannot do, are refused', async () => {
-	const tty = await stream(raw, 'process.Process/Start', { process: { cmd: '/bin/cat' }, pty: { size: { cols: 80, rows: 24 } }, tag: 'tty' })
-	const pipe = await stream(raw, 'process.Process/Start', { process: { cmd: '/bin/cat' }, stdin: true, tag: 'pipe' })
+	const tty = await stream(raw, 'process.Process/Start', {
+		process: { cmd: '/bin/cat' },
+		pty: { size: { cols: 80, rows: 24 } },
+		tag: 'tty',
+	})
+	const pipe = await stream(raw, 'process.Process/Start', {
+		process: { cmd: '/bin/cat' },
+		stdin: true,
+		tag: 'pipe',
+	})
 	assert.ok(await until(() => tty.events.length > 0 && pipe.events.length > 0), 'they do not start')
 	const input = Buffer.from('x').toString('base64')
-	const send = (tag, kind) => rpc(raw, 'process.Process/SendInput', { process: { tag }, input: { [kind]: input } })
+	const send = (tag, kind) =>
+		rpc(raw, 'process.Process/SendInput', { process: { tag }, input: { [kind]: input } })
 	assert.match((await send('tty', 'stdin')).json.message, /should be written to the pty/)
 	assert.match((await send('pipe', 'pty')).json.message, /should be written to the stdin/)
-	assert.match((await rpc(raw, 'process.Process/CloseStdin', { process: { tag: 'tty' } })).json.message, /cannot close stdin for PTY/)
-	assert.match((await rpc(raw, 'process.Process/Update', { process: { tag: 'pipe' }, pty: { size: { cols: 1, rows: 1 } } })).json.message, /tty not assigned/)
+	assert.match(
+		(await rpc(raw, 'process.Process/CloseStdin', { process: { tag: 'tty' } })).json.message,
+		/cannot close stdin for PTY/,
+	)
+	assert.match(
+		(
+			await rpc(raw, 'process.Process/Update', {
+				process: { tag: 'pipe' },
+				pty: { size: { cols: 1, rows: 1 } },
+			})
+		).json.message,
+		/tty not assigned/,
+	)
 	assert.equal((await rpc(raw, 'process.Process/Update', { process: { tag: 'tty' } })).status, 200)
-	for (const size of [{ cols: 70000, rows: 1 }, { cols: -1, rows: 1 }, { cols: 'wide', rows: 1 }])
-		assert.equal((await rpc(raw, 'process.Process/Update', { process: { tag: 'tty' }, pty: { size } })).status, 400)
-	assert.equal((await rpc(raw, 'process.Process/Update', { process: { pid: 999999 }, pty: { size: { cols: 1, rows: 1 } } })).json.code, 'not_found')
+	for (const size of [
+		{ cols: 70000, rows: 1 },
+		{ cols: -1, rows: 1 },
+		{ cols: 'wide', rows: 1 },
+	])
+		assert.equal(
+			(await rpc(raw, 'process.Process/Update', { process: { tag: 'tty' }, pty: { size } })).status,
+			400,
+		)
+	assert.equal(
+		(
+			await rpc(raw, 'process.Process/Update', {
+				process: { pid: 999999 },
+				pty: { size: { cols: 1, rows: 1 } },
+			})
+		).json.code,
+		'not_found',
+	)
 	for (const tag of ['tty', 'pipe'])
 		await rpc(raw, 'process.Process/SendSignal', { process: { tag }, signal: 'SIGNAL_SIGKILL' })
 })

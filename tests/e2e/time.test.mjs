@@ -8,7 +8,7 @@ import { childrenOf, nameOf, remains, traceOf, until } from '../lib/host.mjs'
 import { atoll } from '../lib/cli.mjs'
 
 const CONFIG = { max_lifetime_s: 0, history_kept_s: 14 * 24 * 3600, paused_kept_s: 7 * 24 * 3600 }
-const SLACK = 20_000			// what the calls themselves may take
+const SLACK = 20_000 // what the calls themselves may take
 let clock, own
 
 before(async () => {
@@ -16,7 +16,7 @@ before(async () => {
 	own = await serverWithClock(server.buildDir, clock, CONFIG).start()
 })
 after(async () => {
-	const end = own && await own.stop()
+	const end = own && (await own.stop())
 	clock.remove()
 	assert.ok(!end || end.clean, JSON.stringify(end?.left))
 })
@@ -28,23 +28,26 @@ const info = async (sbx, at) => (await api('GET', `/sandboxes/${sbx.sandboxID}`,
 const isThere = async (sbx, at) => (await api('GET', `/sandboxes/${sbx.sandboxID}`, undefined, opt(at))).status === 200
 // As the API tells it already while it is being paused; where its memory is only afterwards.
 const isPaused = async (sbx, at) => (await info(sbx, at)).pausedMemory !== undefined
-const gone = (sbx, at) => until(async () => !await isThere(sbx, at), 5000, 50)
+const gone = (sbx, at) => until(async () => !(await isThere(sbx, at)), 5000, 50)
 
 async function run(sbx, command) {
 	const got = await start(sbx, command, { base: own.url })
 	const over = await got.ended
-	assert.equal(endOf(got.events)?.status, 'exit status 0', `${command}: ${JSON.stringify([got.status, over, got.events])}`)
+	assert.equal(
+		endOf(got.events)?.status,
+		'exit status 0',
+		`${command}: ${JSON.stringify([got.status, over, got.events])}`,
+	)
 	// The front has to have seen the end as well, or time passes while it still counts as used: then this moves on.
 	const used = async () => (await info(sbx)).lastActivityAt
-	assert.ok(await until(async () => await used() === await used(), 5000, 20))
+	assert.ok(await until(async () => (await used()) === (await used()), 5000, 20))
 	return outputOf(got.events).trim()
 }
 
 // Time passes, and the front has noticed: what is due is done in the round of its loop after the first of these.
 async function pass(ms, at = own) {
 	clock.pass(ms)
-	for (let i = 0; i < 2; i++)
-		assert.equal((await api('GET', '/health', undefined, opt(at))).status, 204)
+	for (let i = 0; i < 2; i++) assert.equal((await api('GET', '/health', undefined, opt(at))).status, 204)
 }
 
 async function endsIn(sbx, ms, at) {
@@ -54,25 +57,37 @@ async function endsIn(sbx, ms, at) {
 
 test('a sandbox is there until its hour has come, and then nothing of it is', async () => {
 	const [hour, two] = [await create({ timeout: 3600 }), await create({ timeout: 7200 })]
-	const traces = await Promise.all([hour, two].map(async (sbx) => traceOf(own.slot, (await run(sbx, 'hostname -I')).split(' ')[0])))
-	assert.ok(traces.every((trace) => trace.pids.length > 0), 'they run')
+	const traces = await Promise.all(
+		[hour, two].map(async (sbx) => traceOf(own.slot, (await run(sbx, 'hostname -I')).split(' ')[0])),
+	)
+	assert.ok(
+		traces.every((trace) => trace.pids.length > 0),
+		'they run',
+	)
 	await endsIn(hour, HOUR)
 	await pass(59 * MINUTE)
 	assert.equal(await run(hour, 'echo here'), 'here', 'a minute before')
-	await endsIn(hour, MINUTE)		// what is done in it does not move its end
+	await endsIn(hour, MINUTE) // what is done in it does not move its end
 	await pass(MINUTE)
 	assert.ok(await gone(hour))
 	assert.equal((await envd(hour, 'GET', '/health', undefined, { base: own.url })).status, 502)
 	assert.ok(await isThere(two), 'the other one has an hour more')
 	const logs = await api('GET', `/v2/sandboxes/${hour.sandboxID}/logs`, undefined, opt())
-	assert.ok(logs.json.logs.some((l) => l.message === 'sandbox expired'), logs.text)
+	assert.ok(
+		logs.json.logs.some((l) => l.message === 'sandbox expired'),
+		logs.text,
+	)
 	await pass(HOUR)
 	assert.ok(await gone(two))
-	assert.ok(await until(() => traces.every((trace) => remains(trace).length === 0), 20000), `outlive their sandboxes: ${traces.flatMap(remains)}`)
+	assert.ok(
+		await until(() => traces.every((trace) => remains(trace).length === 0), 20000),
+		`outlive their sandboxes: ${traces.flatMap(remains)}`,
+	)
 })
 
 test('timeouts that nobody gave, and the longest that can be given', async () => {
-	const short = (await api('POST', '/sandboxes', { templateID: 'base' }, opt())).json, longer = (await api('POST', '/v2/sandboxes', { templateID: 'base' }, opt())).json
+	const short = (await api('POST', '/sandboxes', { templateID: 'base' }, opt())).json,
+		longer = (await api('POST', '/v2/sandboxes', { templateID: 'base' }, opt())).json
 	const longest = await create({ timeout: 86400 })
 	await endsIn(short, 15_000)
 	await endsIn(longer, 300_000)
@@ -103,25 +118,30 @@ test('timeout sets the end, sooner and later', async () => {
 
 test('connect and refreshes make it longer, never shorter', async () => {
 	const sbx = await create({ timeout: 3600 })
-	for (const [what, body] of [['connect', { timeout: 60 }], ['connect', { timeout: 0 }], ['refreshes', { duration: 600 }], ['refreshes', undefined]]) {
+	for (const [what, body] of [
+		['connect', { timeout: 60 }],
+		['connect', { timeout: 0 }],
+		['refreshes', { duration: 600 }],
+		['refreshes', undefined],
+	]) {
 		assert.ok((await call(sbx, what, body)).status < 300)
 		await endsIn(sbx, HOUR)
 	}
 	await pass(50 * MINUTE)
 	assert.equal((await call(sbx, 'connect', { timeout: 3600 })).status, 200)
-	await endsIn(sbx, HOUR)			// from now, not on top of what was left
+	await endsIn(sbx, HOUR) // from now, not on top of what was left
 	await pass(55 * MINUTE)
 	assert.equal((await api('POST', `/v2/sandboxes/${sbx.sandboxID}/connect`, {}, opt())).status, 200)
-	await endsIn(sbx, 5 * MINUTE)		// its own default of five minutes is not longer
+	await endsIn(sbx, 5 * MINUTE) // its own default of five minutes is not longer
 	await pass(2 * MINUTE)
 	assert.equal((await api('POST', `/v2/sandboxes/${sbx.sandboxID}/connect`, {}, opt())).status, 200)
-	await endsIn(sbx, 5 * MINUTE)		// now it is
+	await endsIn(sbx, 5 * MINUTE) // now it is
 	assert.equal((await call(sbx, 'refreshes', { duration: 3601 })).status, 400)
 	assert.equal((await call(sbx, 'refreshes', { duration: 3600 })).status, 204)
 	await endsIn(sbx, HOUR)
 	await pass(HOUR - 10_000)
 	assert.equal((await call(sbx, 'refreshes', { duration: 0 })).status, 204)
-	await endsIn(sbx, 15_000)		// at least that much
+	await endsIn(sbx, 15_000) // at least that much
 	await pass(16_000)
 	assert.ok(await gone(sbx))
 })
@@ -133,7 +153,11 @@ test('due, a sandbox with autoPause is paused; its time stands still until someb
 	assert.ok(await until(() => isPaused(sbx), 5000, 50))
 	await pass(5 * DAY)
 	assert.equal((await info(sbx)).state, 'paused')
-	assert.equal((await envd(sbx, 'GET', '/health', undefined, { base: own.url })).status, 502, 'traffic does not wake it')
+	assert.equal(
+		(await envd(sbx, 'GET', '/health', undefined, { base: own.url })).status,
+		502,
+		'traffic does not wake it',
+	)
 	assert.equal((await call(sbx, 'connect', { timeout: 600 })).status, 201)
 	await endsIn(sbx, 10 * MINUTE)
 	assert.match(await run(sbx, `ps -o pid= -C sleep`), new RegExp(`^\\s*${pid}$`), 'the same processes')
@@ -160,7 +184,7 @@ test('paused ones are kept for as long as the settings say', async () => {
 	await pass(6 * DAY)
 	assert.equal((await info(sbx)).state, 'paused')
 	await pass(2 * DAY)
-	assert.ok(await until(async () => !await isThere(sbx), 20000, 200), 'after a week it is gone')
+	assert.ok(await until(async () => !(await isThere(sbx)), 20000, 200), 'after a week it is gone')
 })
 
 test('a front, or all of the server, that was away is back with the ends that it had', async () => {
@@ -168,12 +192,18 @@ test('a front, or all of the server, that was away is back with the ends that it
 	const front = childrenOf(own.pid).find((pid) => nameOf(pid) === 'atoll-front')
 	clock.pass(30 * MINUTE)
 	process.kill(front, 'SIGKILL')
-	assert.ok(await until(async () => (await api('GET', '/health', undefined, opt()).catch(() => ({}))).status === 204, 10000, 50))
+	assert.ok(
+		await until(
+			async () => (await api('GET', '/health', undefined, opt()).catch(() => ({}))).status === 204,
+			10000,
+			50,
+		),
+	)
 	await endsIn(soon, 30 * MINUTE)
 	await endsIn(later, 4.5 * HOUR)
 	own.signal('SIGKILL')
 	await own.exited
-	clock.pass(HOUR)			// nobody was there when its time came
+	clock.pass(HOUR) // nobody was there when its time came
 	await own.start()
 	assert.ok(await gone(soon))
 	await endsIn(later, 3.5 * HOUR)
@@ -184,7 +214,7 @@ test('a front, or all of the server, that was away is back with the ends that it
 test('a clock that goes back does not make a sandbox live for ever', async () => {
 	const ahead = clock.ahead
 	const sbx = await create({ timeout: 600 })
-	clock.set(ahead - MINUTE)		// less than the host's own would have to be set back to hurt anybody
+	clock.set(ahead - MINUTE) // less than the host's own would have to be set back to hurt anybody
 	assert.ok(await isThere(sbx))
 	clock.set(ahead)
 	await pass(11 * MINUTE)
@@ -192,10 +222,16 @@ test('a clock that goes back does not make a sandbox live for ever', async () =>
 })
 
 test('reap --idle: who was used an hour ago stays, who was not goes', async () => {
-	const [used, idle, paused] = [await create({ timeout: 86400 }), await create({ timeout: 86400 }), await create({ timeout: 86400 })]
+	const [used, idle, paused] = [
+		await create({ timeout: 86400 }),
+		await create({ timeout: 86400 }),
+		await create({ timeout: 86400 }),
+	]
 	assert.equal((await call(paused, 'pause')).status, 204)
 	const reap = (...args) => {
-		const got = atoll(['reap', ...args], { env: { E2B_API_URL: own.url, E2B_API_KEY: own.key, ATOLL_NOW_MS: String(clock.now()) } })
+		const got = atoll(['reap', ...args], {
+			env: { E2B_API_URL: own.url, E2B_API_KEY: own.key, ATOLL_NOW_MS: String(clock.now()) },
+		})
 		assert.equal(got.code, 0, got.err)
 		return got.out.trim().split('\n').filter(Boolean)
 	}
@@ -206,7 +242,7 @@ test('reap --idle: who was used an hour ago stays, who was not goes', async () =
 	assert.deepEqual(reap('--idle', '2h', '--dry-run'), [idle.sandboxID])
 	assert.ok(await isThere(idle))
 	assert.deepEqual(reap('--idle', '2h'), [idle.sandboxID])
-	assert.ok(!await isThere(idle))
+	assert.ok(!(await isThere(idle)))
 	assert.deepEqual(reap('--idle', '2h', '--paused'), [paused.sandboxID])
 	assert.ok(await isThere(used))
 	await pass(HOUR)
@@ -216,10 +252,18 @@ test('reap --idle: who was used an hour ago stays, who was not goes', async () =
 test('max_lifetime_s: no call makes it longer, and a pause begins a new life', async () => {
 	const short = await serverWithClock(server.buildDir, clock, { max_lifetime_s: 7200 }).start()
 	try {
-		const [sbx, pausing, paused] = [await create({ timeout: 86400 }, short), await create({ timeout: 600, autoPause: true }, short), await create({ timeout: 600 }, short)]
+		const [sbx, pausing, paused] = [
+			await create({ timeout: 86400 }, short),
+			await create({ timeout: 600, autoPause: true }, short),
+			await create({ timeout: 600 }, short),
+		]
 		await endsIn(sbx, 2 * HOUR, short)
 		await pass(9 * MINUTE, short)
-		for (const [what, body] of [['timeout', { timeout: 86400 }], ['connect', { timeout: 86400 }], ['refreshes', { duration: 3600 }]]) {
+		for (const [what, body] of [
+			['timeout', { timeout: 86400 }],
+			['connect', { timeout: 86400 }],
+			['refreshes', { duration: 3600 }],
+		]) {
 			assert.ok((await call(pausing, what, body, short)).status < 300)
 			await endsIn(pausing, 2 * HOUR - 9 * MINUTE, short)
 		}

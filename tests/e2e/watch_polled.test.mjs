@@ -4,10 +4,12 @@ import { test, after, before } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import { createRaw, envd, killRaw, rpc } from '../lib/client.mjs'
 
-const ROUNDS = 20	// each of them lost events now and then while they were left to chance
+const ROUNDS = 20 // each of them lost events now and then while they were left to chance
 let sbx
 
-before(async () => { sbx = await createRaw({ timeout: 120 }) })
+before(async () => {
+	sbx = await createRaw({ timeout: 120 })
+})
 after(() => killRaw(sbx))
 
 const fs = async (method, message) => {
@@ -15,7 +17,10 @@ const fs = async (method, message) => {
 	assert.equal(res.status, 200, `${method}: ${res.text}`)
 	return res.json
 }
-const write = (path, body) => envd(sbx, 'POST', `/files?path=${path}&username=user`, body, { headers: { 'Content-Type': 'application/octet-stream' } })
+const write = (path, body) =>
+	envd(sbx, 'POST', `/files?path=${path}&username=user`, body, {
+		headers: { 'Content-Type': 'application/octet-stream' },
+	})
 const has = (events, name, type) => events?.some((e) => e.name === name && e.type === `EVENT_TYPE_${type}`)
 
 test('a write that was answered has been seen', async () => {
@@ -29,7 +34,11 @@ test('a write that was answered has been seen', async () => {
 	assert.deepEqual((await fs('GetWatcherEvents', { watcherId })).events ?? [], [], 'events come once')
 	await write('/home/user/flat/0', 'y')
 	const { events } = await fs('GetWatcherEvents', { watcherId })
-	assert.equal(events[0].type, 'EVENT_TYPE_WRITE', 'overwriting one\'s own file changes its content and nothing else')
+	assert.equal(
+		events[0].type,
+		'EVENT_TYPE_WRITE',
+		"overwriting one's own file changes its content and nothing else",
+	)
 	await fs('RemoveWatcher', { watcherId })
 })
 

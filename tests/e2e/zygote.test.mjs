@@ -15,12 +15,15 @@ const create = (opt) => createRaw({ templateID: TEMPLATE, timeout: 600 }, opt)
 const WARM = 'import sys; "pandas" in sys.modules'
 
 // In a sandbox: the pid of its seed.
-const SEED = `
+const SEED =
+	`
 import os, signal
-seed = next(int(p) for p in sorted(os.listdir("/proc")) if p.isdigit() and p != "1" and int(p) != os.getpid() and "zygote.py" in open(f"/proc/{p}/cmdline").read())
+seed = next(int(p) for p in sorted(os.listdir("/proc")) if p.isdigit() and p != "1" and int(p) != os.getpid() and ` +
+	`"zygote.py" in open(f"/proc/{p}/cmdline").read())
 `
 
-const status = (pid, field) => new RegExp(`^${field}:\\s+(.*)$`, 'm').exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+const status = (pid, field) =>
+	new RegExp(`^${field}:\\s+(.*)$`, 'm').exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
 const isZygote = (pid) => fs.readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('/runtimes/python/zygote.py')
 
 // The pid in the record of the template's key, which the warden was started with.
@@ -36,23 +39,30 @@ function zygote(own) {
 }
 
 async function warm(opt) {
-	const came = await until(async () => {
-		const sbx = await create(opt)
-		const { text } = await runCode(sbx, WARM, {}, opt?.base)
-		await killRaw(sbx, opt)
-		return text === 'True'
-	}, 80000, 250)
+	const came = await until(
+		async () => {
+			const sbx = await create(opt)
+			const { text } = await runCode(sbx, WARM, {}, opt?.base)
+			await killRaw(sbx, opt)
+			return text === 'True'
+		},
+		80000,
+		250,
+	)
 	assert.ok(came, 'no sandbox was started by fork')
 }
 
 before(() => warm())
 
 test('random generators differ between two forks with equal pids, and between two contexts', async () => {
-	const code = `
+	const code =
+		`
 import json, os, random, secrets, ssl, tempfile, uuid
 import numpy as np
-print(json.dumps([os.getpid(), random.random(), np.random.rand(), np.random.default_rng().random(), secrets.token_hex(8),
-	uuid.uuid4().hex, uuid.uuid1().hex, ssl.RAND_bytes(8).hex(), next(tempfile._get_candidate_names())]))`
+print(json.dumps([os.getpid(), random.random(), np.random.rand(), np.random.default_rng().random(), ` +
+		`secrets.token_hex(8),
+	uuid.uuid4().hex, uuid.uuid1().hex, ssl.RAND_bytes(8).hex(), ` +
+		`next(tempfile._get_candidate_names())]))`
 	const draw = async (sbx, opt) => JSON.parse((await runCode(sbx, code, opt)).stdout.join(''))
 	const [a, b] = [await create(), await create()]
 	const { id } = (await interp(a, 'POST', '/contexts', {})).json
@@ -66,15 +76,21 @@ print(json.dumps([os.getpid(), random.random(), np.random.rand(), np.random.defa
 
 test('a copy holds what is on the list and has the power of any process inside', async () => {
 	const sbx = await create()
-	const { stdout } = await runCode(sbx, `
+	const { stdout } = await runCode(
+		sbx,
+		`
 import ctypes, json, os, time
 def fds(pid):
-	return sorted(os.readlink(f"/proc/{pid}/fd/{fd}").split(":")[0] for fd in os.listdir(f"/proc/{pid}/fd") if os.path.lexists(f"/proc/{pid}/fd/{fd}"))
+	return sorted(os.readlink(f"/proc/{pid}/fd/{fd}").split(":")[0] for fd in os.listdir(f"/proc/{pid}/fd") if ` +
+			`os.path.lexists(f"/proc/{pid}/fd/{fd}"))
 def fields(pid):
-	lines = dict(l.split(":\\t", 1) for l in open(f"/proc/{pid}/status").read().splitlines())
-	return {k: lines[k].strip() for k in ("PPid", "CapPrm", "CapEff", "CapBnd", "CapInh", "CapAmb", "Uid", "Seccomp")}
+	lines = dict(l.split(":\\t", 1) for l in ` +
+			`open(f"/proc/{pid}/status").read().splitlines())
+	return {k: lines[k].strip() for k in ("PPid", "CapPrm", "CapEff", "CapBnd", ` +
+			`"CapInh", "CapAmb", "Uid", "Seccomp")}
 ${SEED}
-for _ in range(100):	# in this moment it may be handing fds to a context that it forks
+for _ in range(100):	# in this moment it may be handing fds to a context that it ` +
+			`forks
 	held = fds(seed)
 	if len(held) == 4:
 		break
@@ -83,7 +99,9 @@ libc = ctypes.CDLL(None, use_errno=True)
 net = os.open("/proc/self/ns/net", os.O_RDONLY)
 refused = libc.setns(net, 0), ctypes.get_errno()
 os.close(net)
-print(json.dumps([held, fields(seed), fields("self"), fields(1)["CapEff"], refused, open("/proc/self/cgroup").read()]))`)
+print(json.dumps([held, fields(seed), fields("self"), fields(1)["CapEff"], refused, ` +
+			`open("/proc/self/cgroup").read()]))`,
+	)
 	const [seedFds, seed, self, initCaps, refused, cgroup] = JSON.parse(stdout.join(''))
 	assert.deepEqual(seedFds, ['/dev/null', '/dev/null', '/dev/null', 'socket'])
 	for (const p of [seed, self]) {
@@ -93,35 +111,53 @@ print(json.dumps([held, fields(seed), fields("self"), fields(1)["CapEff"], refus
 		assert.equal(p.Seccomp, '2')
 	}
 	assert.deepEqual(refused, [-1, 1])
-	assert.ok(cgroup.trim().split('\n').every((line) => line.endsWith(':/') || line.includes('devices')), cgroup)
+	assert.ok(
+		cgroup
+			.trim()
+			.split('\n')
+			.every((line) => line.endsWith(':/') || line.includes('devices')),
+		cgroup,
+	)
 	await killRaw(sbx)
 })
 
 test('the zygote has no way to the host', () => {
 	const pid = zygote()
-	assert.equal(status(pid, 'CapEff'), '0000000000200000')	// SYS_ADMIN, over its own user namespace
+	assert.equal(status(pid, 'CapEff'), '0000000000200000') // SYS_ADMIN, over its own user namespace
 	assert.equal(status(pid, 'CapBnd'), '0000000000200000')
 	assert.equal(status(pid, 'Seccomp'), '2')
 	assert.equal(status(pid, 'Threads'), '1')
-	const fds = fs.readdirSync(`/proc/${pid}/fd`).map((fd) => fs.readlinkSync(`/proc/${pid}/fd/${fd}`).split(':')[0])
+	const fds = fs
+		.readdirSync(`/proc/${pid}/fd`)
+		.map((fd) => fs.readlinkSync(`/proc/${pid}/fd/${fd}`).split(':')[0])
 	assert.deepEqual(fds, ['/dev/null', '/dev/null', '/dev/null', 'socket'])
 	for (const ns of ['user', 'mnt', 'net', 'ipc', 'uts', 'cgroup'])
 		assert.notEqual(fs.readlinkSync(`/proc/${pid}/ns/${ns}`), fs.readlinkSync(`/proc/self/ns/${ns}`), ns)
-	const mounts = fs.readFileSync(`/proc/${pid}/mountinfo`, 'utf8').trim().split('\n').map((line) => line.split(' '))
-	assert.deepEqual(mounts.map((m) => m[4]), ['/', '/dev', '/proc', '/tmp'])
+	const mounts = fs
+		.readFileSync(`/proc/${pid}/mountinfo`, 'utf8')
+		.trim()
+		.split('\n')
+		.map((line) => line.split(' '))
+	assert.deepEqual(
+		mounts.map((m) => m[4]),
+		['/', '/dev', '/proc', '/tmp'],
+	)
 	assert.match(mounts[0][5], /^ro,/)
 	const proc = mounts.find((m) => m[4] === '/proc').at(-1)
-	assert.match(proc, /hidepid=invisible/)		// its pid namespace is the host's, of which it sees nothing
+	assert.match(proc, /hidepid=invisible/) // its pid namespace is the host's, of which it sees nothing
 	assert.match(proc, /subset=pid/)
 	assert.deepEqual(fs.readdirSync(`/proc/${pid}/root/sys`), [])
-	assert.equal(fs.readFileSync(`/proc/${pid}/net/dev`, 'utf8').trim().split('\n').length, 3)	// two lines of head, and lo
+	// two lines of head, and lo
+	assert.equal(fs.readFileSync(`/proc/${pid}/net/dev`, 'utf8').trim().split('\n').length, 3)
 })
 
-// What is mapped from the zygote's mounts could not be named by a checkpoint, and would keep them alive. The one file that copies have
-// mapped is the zygote's memory: each for itself, and none can open it.
+// What is mapped from the zygote's mounts could not be named by a checkpoint, and would keep them alive. The one file
+// that copies have mapped is the zygote's memory: each for itself, and none can open it.
 test('a copy has nothing mapped but the memory of the zygote, and its program is that of the sandbox', async () => {
 	const sbx = await create()
-	const { stdout } = await runCode(sbx, `${SEED}
+	const { stdout } = await runCode(
+		sbx,
+		`${SEED}
 import json
 exe = [[s.st_dev, s.st_ino] for s in map(os.stat, ("/proc/self/exe", f"/proc/{seed}/exe", "/usr/bin/python3"))]
 files = [line for pid in ("self", seed) for line in open(f"/proc/{pid}/maps") if line.split()[4] != "0"]
@@ -131,36 +167,52 @@ try:
     opened = True
 except FileNotFoundError:
     opened = False
-print(json.dumps([exe, files, opened]))`)
+print(json.dumps([exe, files, opened]))`,
+	)
 	const [exe, files, opened] = JSON.parse(stdout.join(''))
 	assert.deepEqual(exe[0], exe[2])
 	assert.deepEqual(exe[1], exe[2])
 	assert.equal(new Set(files.map((line) => line.trim().split(/\s+/)[5])).size, 1, files.join(''))
 	for (const line of files)
-		assert.match(line, /^\S+ [r-][w-][x-]p \S+ \S+ \d+ +\/\.bases\/[0-9a-f]{32}-[0-9a-f]+$/m, 'private, of the memory file')
+		assert.match(
+			line,
+			/^\S+ [r-][w-][x-]p \S+ \S+ \d+ +\/\.bases\/[0-9a-f]{32}-[0-9a-f]+$/m,
+			'private, of the memory file',
+		)
 	assert.equal(opened, false)
-	assert.ok(fs.readFileSync(`/proc/${zygote()}/maps`, 'utf8').split('\n').every((line) => !line.includes('.so')))
+	assert.ok(
+		fs
+			.readFileSync(`/proc/${zygote()}/maps`, 'utf8')
+			.split('\n')
+			.every((line) => !line.includes('.so')),
+	)
 	await killRaw(sbx)
 })
 
 test('libraries with threads work in a copy', async () => {
 	const sbx = await create()
-	const run = await runCode(sbx, `
+	const run = await runCode(
+		sbx,
+		`
 import numpy as np
 from sklearn.cluster import KMeans
 x = np.random.rand(600, 600)
-print(np.allclose(x @ np.linalg.inv(x), np.eye(600), atol=1e-4), KMeans(3, n_init=2).fit(x[:, :4]).inertia_ > 0)`)
+print(np.allclose(x @ np.linalg.inv(x), np.eye(600), atol=1e-4), KMeans(3, n_init=2).fit(x[:, :4]).inertia_ > 0)`,
+	)
 	assert.equal(run.stdout.join(''), 'True True\n')
 	await killRaw(sbx)
 })
 
 test('a package that changed on disk is seen by the next context', async () => {
 	const sbx = await create()
-	await runCode(sbx, `
+	await runCode(
+		sbx,
+		`
 import os, sys
 at = next(p for p in sys.path if p.startswith("/usr/local/lib") and p.endswith("-packages")) + "/pandas"
 os.makedirs(at)
-open(at + "/__init__.py", "w").write("__version__ = 'another'")`)
+open(at + "/__init__.py", "w").write("__version__ = 'another'")`,
+	)
 	const { id } = (await interp(sbx, 'POST', '/contexts', {})).json
 	assert.equal((await runCode(sbx, 'import pandas; pandas.__version__', { context_id: id })).text, 'another')
 	await killRaw(sbx)
@@ -168,7 +220,14 @@ open(at + "/__init__.py", "w").write("__version__ = 'another'")`)
 
 test('two sandboxes have machine ids and tokens of their own', async () => {
 	const all = [await create(), await create()]
-	const ids = await Promise.all(all.map((sbx) => runCode(sbx, 'print(open("/etc/machine-id").read(), open("/proc/sys/kernel/random/boot_id").read())')))
+	const ids = await Promise.all(
+		all.map((sbx) =>
+			runCode(
+				sbx,
+				'print(open("/etc/machine-id").read(), open("/proc/sys/kernel/random/boot_id").read())',
+			),
+		),
+	)
 	assert.match(ids[0].stdout.join(''), /^[0-9a-f]{32}\s+[0-9a-f-]{36}\s+$/)
 	assert.notEqual(ids[0].stdout.join('').slice(0, 32), ids[1].stdout.join('').slice(0, 32))
 	assert.notEqual(ids[0].stdout.join('').slice(33), ids[1].stdout.join('').slice(33))
@@ -198,12 +257,15 @@ test('a seed that hangs is given up', async () => {
 test('a context that is killed before its first cell starts again', async () => {
 	const sbx = await create()
 	const { id } = (await interp(sbx, 'POST', '/contexts', {})).json
-	await runCode(sbx, `${SEED}
+	await runCode(
+		sbx,
+		`${SEED}
 for p in os.listdir("/proc"):
 	if p.isdigit() and int(p) not in (1, seed, os.getpid()) and "zygote.py" in open(f"/proc/{p}/cmdline").read():
 		os.kill(int(p), signal.SIGKILL)
 		while os.path.exists(f"/proc/{p}"):
-			pass`)
+			pass`,
+	)
 	assert.equal((await runCode(sbx, '1 + 1', { context_id: id })).text, '2')
 	await killRaw(sbx)
 })
@@ -211,8 +273,7 @@ for p in os.listdir("/proc"):
 // The kernel kills whatever is in a sandbox's pid namespace, and so whoever is forking into it at that moment.
 test('sandboxes that are killed while they are joined leave the zygote as it was', async () => {
 	const pid = zygote()
-	for (let i = 0; i < 12; i++)
-		await Promise.all(Array.from({ length: 8 }, async () => killRaw(await create())))
+	for (let i = 0; i < 12; i++) await Promise.all(Array.from({ length: 8 }, async () => killRaw(await create())))
 	const sbx = await create()
 	assert.equal((await runCode(sbx, WARM)).text, 'True')
 	assert.equal(zygote(), pid)
@@ -253,20 +314,18 @@ test('F4: sandboxes outlive the holder of their template, and starts do not fail
 	try {
 		await warm(opt)
 		const old = await Promise.all([create(opt), create(opt)])
-		for (const sbx of old)
-			await runCode(sbx, 'x = 41', {}, own.url)
+		for (const sbx of old) await runCode(sbx, 'x = 41', {}, own.url)
 		const holder = recorded('holders', own)
 		process.kill(holder, 'SIGKILL')
-		const young = await Promise.all([1, 2, 3].map(() => create(opt)))	// createRaw() wants a 201
+		const young = await Promise.all([1, 2, 3].map(() => create(opt))) // createRaw() wants a 201
 		for (const sbx of old) {
 			assert.equal((await runCode(sbx, 'x + 1', {}, own.url)).text, '42')
 			const { id } = (await interp(sbx, 'POST', '/contexts', {}, own.url)).json
 			assert.equal((await runCode(sbx, '6 * 7', { context_id: id }, own.url)).text, '42')
 		}
-		for (const sbx of young)
-			assert.equal((await runCode(sbx, '6 * 7', {}, own.url)).text, '42')
+		for (const sbx of young) assert.equal((await runCode(sbx, '6 * 7', {}, own.url)).text, '42')
 		assert.notEqual(recorded('holders', own), holder)
-		await warm(opt)			// with a zygote that has power over what is made now
+		await warm(opt) // with a zygote that has power over what is made now
 		own.signal('SIGKILL')
 		await own.exited
 		await own.start()
@@ -279,7 +338,8 @@ test('F4: sandboxes outlive the holder of their template, and starts do not fail
 })
 
 // Every way that Python has to run code of the upper layer when it starts, and the program itself.
-const REPLACED = `set -e
+const REPLACED =
+	`set -e
 cat >/opt/record.py <<'E'
 import os
 with open("/proc/self/status") as f:
@@ -291,7 +351,8 @@ real=$(readlink -f /usr/bin/python3)
 for f in $(find /opt/atoll/runtimes/python -name '*.py'); do
 	{ cat "$f"; echo 'exec(open("/opt/record.py").read())'; } >"$f.new"; mv "$f.new" "$f"
 done
-echo 'import os; exec(open("/opt/record.py").read())' >"$("$real" -c 'import site; print(site.getsitepackages()[0])')/record.pth"
+echo 'import os; exec(open("/opt/record.py").read())' >"$("$real" -c 'import site; ` +
+	`print(site.getsitepackages()[0])')/record.pth"
 mv "$real" "$real-real"
 cat >"$real" <<E
 #!/bin/bash
@@ -300,35 +361,48 @@ exec -a "\\$0" $real-real "\\$@"
 E
 chmod 755 "$real"; rm -f /tmp/powers.*`
 
-test('W2: what a template has above the server\'s own never runs with the power of the zygote', { timeout: 300000 }, async () => {
-	const { Template } = sdk()
-	const name = `replaced-${process.pid}`
-	const template = Template().fromTemplate(TEMPLATE).setUser('root').runCmd(REPLACED).setUser('user')
-	await Template.build(template, name, { cpuCount: 1, memoryMB: 1024 })
-	try {
-		const sbx = await createRaw({ templateID: name, timeout: 600 })
-		await runCode(sbx, '1 + 1')
-		const { stdout } = await runCode(sbx, `
+test(
+	"W2: what a template has above the server's own never runs with the power of the zygote",
+	{ timeout: 300000 },
+	async () => {
+		const { Template } = sdk()
+		const name = `replaced-${process.pid}`
+		const template = Template().fromTemplate(TEMPLATE).setUser('root').runCmd(REPLACED).setUser('user')
+		await Template.build(template, name, { cpuCount: 1, memoryMB: 1024 })
+		try {
+			const sbx = await createRaw({ templateID: name, timeout: 600 })
+			await runCode(sbx, '1 + 1')
+			const { stdout } = await runCode(
+				sbx,
+				`
 import subprocess
 subprocess.run(["/usr/bin/python3", "-c", "pass"])
-print(subprocess.getoutput("cat /tmp/powers.*; grep CapBnd /proc/1/status"))`)
-		const bounds = [...stdout.join('').matchAll(/^CapBnd:\s+(\S+)$/mg)].map((m) => m[1])
-		const kept = bounds.pop()
-		assert.ok(bounds.length >= 2 && bounds.every((b) => b === kept), stdout.join(''))
-		assert.ok(!fs.existsSync(`/proc/${zygote()}/root/opt/record.py`), 'the zygote sees the server\'s own files only')
-		await killRaw(sbx)
-	} finally {
-		await api('DELETE', `/templates/${name}`)
-	}
-})
+print(subprocess.getoutput("cat /tmp/powers.*; grep CapBnd /proc/1/status"))`,
+			)
+			const bounds = [...stdout.join('').matchAll(/^CapBnd:\s+(\S+)$/gm)].map((m) => m[1])
+			const kept = bounds.pop()
+			assert.ok(bounds.length >= 2 && bounds.every((b) => b === kept), stdout.join(''))
+			assert.ok(
+				!fs.existsSync(`/proc/${zygote()}/root/opt/record.py`),
+				"the zygote sees the server's own files only",
+			)
+			await killRaw(sbx)
+		} finally {
+			await api('DELETE', `/templates/${name}`)
+		}
+	},
+)
 
 // The first as 77e3217 left them: a zygote of an image, which nobody would end.
 test('W2: a server that starts ends zygotes that it would not make, and those that never got ready', async () => {
 	const own = await newServer(server.buildDir).start()
 	const strange = 'fedcba9876543210fedcba9876543210'
-	const kept = new RegExp(`${TEMPLATE}=([0-9a-f]{32})`).exec(fs.readFileSync(`/proc/${own.pid}/cmdline`, 'latin1'))[1]
+	const kept = new RegExp(`${TEMPLATE}=([0-9a-f]{32})`).exec(
+		fs.readFileSync(`/proc/${own.pid}/cmdline`, 'latin1'),
+	)[1]
 	const places = (key) => cgroupsOf(own.slot).filter((at) => path.basename(at) === `_zygote-${key.slice(0, 16)}`)
-	const procs = (at) => fs.readFileSync(path.join(at, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean).map(Number)
+	const procs = (at) =>
+		fs.readFileSync(path.join(at, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean).map(Number)
 	const member = (key) => places(key).flatMap(procs)[0]
 	const stand = spawn('sleep', ['600'])
 	try {
@@ -347,7 +421,10 @@ test('W2: a server that starts ends zygotes that it would not make, and those th
 		const ended = new Promise((done) => stand.once('exit', (code, signal) => done(signal)))
 		await own.start()
 		assert.equal(await ended, 'SIGKILL')
-		assert.deepEqual(fs.readdirSync(path.join(own.runDir, 'zygotes')).filter((f) => f.includes(strange)), [])
+		assert.deepEqual(
+			fs.readdirSync(path.join(own.runDir, 'zygotes')).filter((f) => f.includes(strange)),
+			[],
+		)
 		assert.deepEqual(places(strange), [])
 		assert.ok(await until(() => !alive(slow), 60000), 'one that never got ready is still there')
 		await warm({ base: own.url, key: own.key })
@@ -362,8 +439,16 @@ test('a zygote is there before the first sandbox, and outlives the daemon', asyn
 	const own = await newServer(server.buildDir).start()
 	const opt = { base: own.url, key: own.key }
 	try {
-		assert.ok(await until(() => fs.readdirSync(path.join(own.runDir, 'zygotes')).some((name) => /^[0-9a-f]{32}-[0-9a-f]{8}$/.test(name)), 60000),
-			'no zygote')
+		assert.ok(
+			await until(
+				() =>
+					fs
+						.readdirSync(path.join(own.runDir, 'zygotes'))
+						.some((name) => /^[0-9a-f]{32}-[0-9a-f]{8}$/.test(name)),
+				60000,
+			),
+			'no zygote',
+		)
 		await warm(opt)
 		const sbx = await create(opt)
 		await runCode(sbx, 'x = 41', {}, own.url)
@@ -388,12 +473,15 @@ test('H4: a builder that waits for its copy keeps nothing of a killed warden ali
 	const opt = { base: own.url, key: own.key }
 	const ofServer = () => processesOf(-1, own.runDir).filter(alive)
 	const waiting = () => ofServer().filter((pid) => commOf(pid) === 'atolld')
-	const helpers = () => ofServer().filter((pid) => !['atolld', 'atoll-view'].includes(commOf(pid))).map(commOf)	/* the view of those that run outlives the warden */
+	const helpers = () =>
+		ofServer()
+			.filter((pid) => !['atolld', 'atoll-view'].includes(commOf(pid)))
+			.map(commOf) /* the view of those that run outlives the warden */
 	await warm(opt)
 	const sleeper = zygote(own)
 	try {
 		process.kill(sleeper, 'SIGSTOP')
-		await create(opt)		// it is ready without
+		await create(opt) // it is ready without
 		own.signal('SIGKILL')
 		await own.exited
 		assert.ok(waiting().length > 0, 'no builder waits for its copy')

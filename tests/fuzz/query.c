@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 #include "front/api/list_query.h"
-#include "front/api/log_query.h"
+#include "front/record/log_query.h"
 #include "fuzz.h"
 #include "http/url.h"
 

@@ -15,7 +15,9 @@ function descriptors() {
 function services() {
 	const { fileDesc, serviceDesc } = clientPackage('@bufbuild/protobuf/codegenv2')
 	const { file_google_protobuf_timestamp: timestamp } = clientPackage('@bufbuild/protobuf/wkt')
-	const files = descriptors().map((text) => fileDesc(text, text.startsWith('ChtmaWxlc3lzdGVt') ? [timestamp] : []))
+	const files = descriptors().map((text) =>
+		fileDesc(text, text.startsWith('ChtmaWxlc3lzdGVt') ? [timestamp] : []),
+	)
 	const named = Object.fromEntries(files.map((file) => [file.proto.package, file]))
 	return { Process: serviceDesc(named.process, 0), Filesystem: serviceDesc(named.filesystem, 0) }
 }
@@ -26,13 +28,17 @@ export function binaryClients(sbx, { user, gzip = false, json = false, base = se
 	const { createConnectTransport, compressionGzip } = clientPackage('@connectrpc/connect-node')
 	const head = { ...routeHeaders(sbx), ...asUser(user) }
 	const transport = createConnectTransport({
-		baseUrl: base, httpVersion: '1.1', useBinaryFormat: !json, defaultTimeoutMs: timeoutMs,
+		baseUrl: base,
+		httpVersion: '1.1',
+		useBinaryFormat: !json,
+		defaultTimeoutMs: timeoutMs,
 		...(gzip && { sendCompression: compressionGzip, compressMinBytes: 0 }),
-		interceptors: [(next) => (req) => {
-			for (const [name, value] of Object.entries(head))
-				req.header.set(name, value)
-			return next(req)
-		}],
+		interceptors: [
+			(next) => (req) => {
+				for (const [name, value] of Object.entries(head)) req.header.set(name, value)
+				return next(req)
+			},
+		],
 	})
 	const { Process, Filesystem } = services()
 	return { process: createClient(Process, transport), filesystem: createClient(Filesystem, transport) }

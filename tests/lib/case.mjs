@@ -5,8 +5,7 @@ import nodeTest, { after, afterEach, before } from 'node:test'
 const LIMIT_MS = process.env.ATOLL_TEST_ASAN ? 360000 : 180000
 
 export function test(name, options, fn) {
-	if (typeof options === 'function')
-		return nodeTest(name, { timeout: LIMIT_MS }, options)
+	if (typeof options === 'function') return nodeTest(name, { timeout: LIMIT_MS }, options)
 	return nodeTest(name, { timeout: LIMIT_MS, ...options }, fn)
 }
 

@@ -10,7 +10,13 @@ export const ATOLL = path.join(server.buildDir, 'src/cli/atoll')
 const PTY = path.join(path.dirname(fileURLToPath(import.meta.url)), 'pty.py')
 
 export function atoll(args, { input = '', env = {}, encoding = 'utf8', timeout = 60000 } = {}) {
-	const run = spawnSync(ATOLL, args, { encoding, input, timeout, env: { ...process.env, ...env }, maxBuffer: 1 << 28 })
+	const run = spawnSync(ATOLL, args, {
+		encoding,
+		input,
+		timeout,
+		env: { ...process.env, ...env },
+		maxBuffer: 1 << 28,
+	})
 	return { code: run.status, out: run.stdout, err: String(run.stderr) }
 }
 
@@ -31,8 +37,8 @@ export async function withId(use, ...args) {
 	}
 }
 
-// Runs it on a terminal. steps: {expect}, {send}, {resize: [rows, cols]}, {signal}, {run: argv}. Tells what was on the screen, how it
-// ended, and whether the terminal's modes are as they were before.
+// Runs it on a terminal. steps: {expect}, {send}, {resize: [rows, cols]}, {signal}, {run: argv}. Tells what was on the
+// screen, how it ended, and whether the terminal's modes are as they were before.
 export function onTerminal(args, steps, opt) {
 	return terminal([ATOLL, ...args], steps, opt)
 }
@@ -40,7 +46,10 @@ export function onTerminal(args, steps, opt) {
 // The same for any program.
 export function terminal(argv, steps, { env = {} } = {}) {
 	const run = spawnSync('python3', [PTY, ...argv], {
-		encoding: 'utf8', input: JSON.stringify(steps), timeout: 170000, env: { ...process.env, TERM: 'xterm', ...env },
+		encoding: 'utf8',
+		input: JSON.stringify(steps),
+		timeout: 170000,
+		env: { ...process.env, TERM: 'xterm', ...env },
 	})
 	assert.equal(run.status, 0, run.stderr)
 	return JSON.parse(run.stdout)

@@ -8,21 +8,47 @@ import { clientPackage } from './npm.mjs'
 export const server = process.env.ATOLL_TEST_SERVER ? sharedServer() : null
 export const ENVD_PORT = '49983'
 
+// What every sandbox is shown with, alone and in lists: the clients' parsers need it.
+export const INFO_FIELDS = [
+	'templateID',
+	'sandboxID',
+	'clientID',
+	'startedAt',
+	'endAt',
+	'cpuCount',
+	'memoryMB',
+	'diskSizeMB',
+	'state',
+	'envdVersion',
+]
+
 export function sdk(name) {
 	return clientPackage(name)
 }
 
 // One HTTP request on a connection of its own. body: string, Buffer or anything JSON; `chunked` sends no length.
 // from: the address that it comes from, 127.0.0.x; who sends what is wrong is made to wait by its address.
-export function request(method, path, { headers = {}, body, base = server.url, chunked = false, timeout = 60000, from } = {}) {
+export function request(
+	method,
+	path,
+	{ headers = {}, body, base = server.url, chunked = false, timeout = 60000, from } = {},
+) {
 	const url = new URL(base)
 	const raw = body === undefined || typeof body === 'string' || Buffer.isBuffer(body)
 	const bytes = body === undefined ? null : Buffer.from(raw ? body : JSON.stringify(body))
 	const all = { ...(raw ? {} : { 'Content-Type': 'application/json' }), ...headers }
-	if (bytes && !chunked)
-		all['Content-Length'] = bytes.length
+	if (bytes && !chunked) all['Content-Length'] = bytes.length
 	return new Promise((done, fail) => {
-		const req = http.request({ host: url.hostname, port: url.port, method, path, headers: all, agent: false, timeout, ...(from && { localAddress: from }) })
+		const req = http.request({
+			host: url.hostname,
+			port: url.port,
+			method,
+			path,
+			headers: all,
+			agent: false,
+			timeout,
+			...(from && { localAddress: from }),
+		})
 		req.once('timeout', () => req.destroy(new Error(`no answer to ${method} ${path} within ${timeout} ms`)))
 		req.once('error', fail)
 		req.once('response', (res) => {
@@ -31,8 +57,7 @@ export function request(method, path, { headers = {}, body, base = server.url, c
 			res.once('error', fail)
 			res.once('end', () => done(answer(res, Buffer.concat(parts))))
 		})
-		if (bytes)
-			req.write(bytes)
+		if (bytes) req.write(bytes)
 		req.end()
 	})
 }
@@ -69,7 +94,8 @@ export function envd(sbx, method, path, body, { headers = {}, port, ...rest } = 
 // A unary Connect call.
 export function rpc(sbx, method, message, { user, headers = {}, ...rest } = {}) {
 	return envd(sbx, 'POST', `/${method}`, message, {
-		headers: { 'Connect-Protocol-Version': '1', ...asUser(user), ...headers }, ...rest,
+		headers: { 'Connect-Protocol-Version': '1', ...asUser(user), ...headers },
+		...rest,
 	})
 }
 
@@ -88,8 +114,7 @@ export function envelope(message, flag = 0) {
 function* envelopes(state) {
 	while (state.rest.length >= 5) {
 		const len = state.rest.readUInt32BE(1)
-		if (state.rest.length < 5 + len)
-			return
+		if (state.rest.length < 5 + len) return
 		const flag = state.rest[0]
 		const json = JSON.parse(state.rest.subarray(5, 5 + len).toString())
 		state.rest = state.rest.subarray(5 + len)
@@ -103,14 +128,29 @@ export function stream(sbx, method, message, { user, headers = {}, body, base = 
 	const url = new URL(base)
 	return new Promise((done, fail) => {
 		const req = http.request({
-			host: url.hostname, port: url.port, method: 'POST', path: `/${method}`, agent: false,
-			headers: { ...routeHeaders(sbx), 'Content-Type': 'application/connect+json', 'Connect-Protocol-Version': '1',
-				...asUser(user), ...headers },
+			host: url.hostname,
+			port: url.port,
+			method: 'POST',
+			path: `/${method}`,
+			agent: false,
+			headers: {
+				...routeHeaders(sbx),
+				'Content-Type': 'application/connect+json',
+				'Connect-Protocol-Version': '1',
+				...asUser(user),
+				...headers,
+			},
 		})
 		req.once('error', fail)
 		req.once('response', (res) => {
 			const state = { rest: Buffer.alloc(0) }
-			const self = { status: res.statusCode, headers: res.headers, events: [], trailer: null, close: () => req.destroy() }
+			const self = {
+				status: res.statusCode,
+				headers: res.headers,
+				events: [],
+				trailer: null,
+				close: () => req.destroy(),
+			}
 			self.ended = new Promise((over) => {
 				const finish = (how) => over({ how: self.trailer ? 'end' : how, trailer: self.trailer })
 				res.once('end', () => finish(res.complete ? 'clean' : 'cut'))
@@ -121,10 +161,8 @@ export function stream(sbx, method, message, { user, headers = {}, body, base = 
 			res.on('data', (part) => {
 				state.rest = Buffer.concat([state.rest, part])
 				for (const { flag, json } of envelopes(state)) {
-					if (flag & 2)
-						self.trailer = json
-					else
-						self.events.push(json)
+					if (flag & 2) self.trailer = json
+					else self.events.push(json)
 				}
 			})
 			done(self)
@@ -134,20 +172,33 @@ export function stream(sbx, method, message, { user, headers = {}, body, base = 
 }
 
 export function start(sbx, command, { user, headers, base, ...process } = {}) {
-	return stream(sbx, 'process.Process/Start',
-		{ process: { cmd: '/bin/bash', args: ['-l', '-c', command], ...process }, stdin: false }, { user, headers, base })
+	return stream(
+		sbx,
+		'process.Process/Start',
+		{ process: { cmd: '/bin/bash', args: ['-l', '-c', command], ...process }, stdin: false },
+		{ user, headers, base },
+	)
 }
 
 // A command to its end.
 export async function shell(sbx, command, opt) {
 	const got = await start(sbx, command, opt)
 	await got.ended
-	return { stdout: outputOf(got.events), stderr: outputOf(got.events, 'stderr'), code: endOf(got.events)?.exitCode ?? 0 }
+	return {
+		stdout: outputOf(got.events),
+		stderr: outputOf(got.events, 'stderr'),
+		code: endOf(got.events)?.exitCode ?? 0,
+	}
 }
 
 // The address of a sandbox in its instance's range.
 export async function addressOf(sbx, base = server.url) {
-	const run = await stream(sbx, 'process.Process/Start', { process: { cmd: 'hostname', args: ['-I'] }, stdin: false }, { base })
+	const run = await stream(
+		sbx,
+		'process.Process/Start',
+		{ process: { cmd: 'hostname', args: ['-I'] }, stdin: false },
+		{ base },
+	)
 	await run.ended
 	return outputOf(run.events).trim().split(' ')[0]
 }
@@ -168,7 +219,10 @@ export function exchange(bytes, { wait = 5000, base = server.url } = {}) {
 		const sock = net.connect(Number(url.port), url.hostname, () => sock.write(bytes))
 		const timer = setTimeout(() => sock.destroy(), wait)
 		sock.on('data', (part) => parts.push(part))
-		sock.once('error', (err) => parts.length === 0 && err.code !== 'ECONNRESET' && err.code !== 'EPIPE' && fail(err))
+		sock.once(
+			'error',
+			(err) => parts.length === 0 && err.code !== 'ECONNRESET' && err.code !== 'EPIPE' && fail(err),
+		)
 		sock.once('close', () => {
 			clearTimeout(timer)
 			done(Buffer.concat(parts).toString('latin1'))
@@ -180,8 +234,7 @@ export function exchange(bytes, { wait = 5000, base = server.url } = {}) {
 export async function createRaw(body = {}, { version = 'v2', ...rest } = {}) {
 	const path = version === 'v2' ? '/v2/sandboxes' : '/sandboxes'
 	const res = await api('POST', path, { templateID: 'base', ...body }, rest)
-	if (res.status !== 201)
-		throw new Error(`create answered ${res.status}: ${res.text}`)
+	if (res.status !== 201) throw new Error(`create answered ${res.status}: ${res.text}`)
 	return res.json
 }
 

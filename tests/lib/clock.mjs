@@ -42,6 +42,7 @@ export class Clock {
 
 export function serverWithClock(buildDir, clock, config) {
 	return newServer(buildDir, config, {
-		args: ['--front', path.join(buildDir, 'tests/clock/atoll-front')], env: { ATOLL_TEST_CLOCK: clock.file },
+		args: ['--front', path.join(buildDir, 'tests/clock/atoll-front')],
+		env: { ATOLL_TEST_CLOCK: clock.file },
 	})
 }

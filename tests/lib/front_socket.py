@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What somebody who has taken over the front could do with a socket that it has in a sandbox: FRONT_PID INIT_PID ADDRESS PORT.
+"""What somebody who has taken over the front could do with a socket that it has in a sandbox: FRONT_PID INIT_PID
+ADDRESS PORT.
 
-Takes the sockets of the front that belong to another network than ours, gives up all power, and tries to get from one of them to an address
-outside the sandbox, which a socket without that tie can reach from there."""
+Takes the sockets of the front that belong to another network than ours, gives up all power, and tries to get from one
+of them to an address outside the sandbox, which a socket without that tie can reach from there."""
+
 import ctypes
 import errno
 import os
@@ -27,7 +29,7 @@ def sockets_of(pid):
     for name in os.listdir(f"/proc/{pid}/fd"):
         fd = libc.syscall(SYS_PIDFD_GETFD, pidfd, int(name), 0)
         if fd < 0:
-            continue                            # closed meanwhile
+            continue  # closed meanwhile
         try:
             s = socket.socket(fileno=fd)
         except OSError:
@@ -49,20 +51,20 @@ def attempt(what, fn):
     try:
         fn()
         print(f"{what}: connected")
-    except OSError:                             # also a timeout
+    except OSError:  # also a timeout
         print(f"{what}: refused")
 
 
 def fast_open(s, to):
     try:
         s.sendto(b"x", socket.MSG_FASTOPEN, to)
-    except BlockingIOError:                     # under way
+    except BlockingIOError:  # under way
         select.select([], [s], [], WAIT_S)
     s.getpeername()
 
 
 def disconnect(s):
-    libc.connect(s.fileno(), bytes(16), 16)     # AF_UNSPEC
+    libc.connect(s.fileno(), bytes(16), 16)  # AF_UNSPEC
 
 
 def main():
@@ -73,7 +75,10 @@ def main():
     disconnect(free)
     attempt("the same by fast open", lambda: fast_open(free, to))
     print("sockets:", len(found))
-    print("tied to:", " ".join(s.getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, 16).rstrip(b"\0").decode() for s in found))
+    print(
+        "tied to:",
+        " ".join(s.getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, 16).rstrip(b"\0").decode() for s in found),
+    )
     os.setresuid(65534, 65534, 65534)
     s = found[0]
     try:

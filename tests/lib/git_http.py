@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Git over smart HTTP for a test: git's own http-backend behind Basic authentication. Runs inside a sandbox, or in a network that it sees.
+# Git over smart HTTP for a test: git's own http-backend behind Basic authentication. Runs inside a sandbox, or in a
+# network that it sees.
 # Usage: git_http.py PORT ROOT USER TOKEN [ADDRESS]; all other files of ROOT are under /files/.
 import base64
 import http.server
@@ -50,10 +51,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if path.startswith("/files/"):
             self.file(os.path.join(ROOT, os.path.basename(path)))
             return
-        env = {**os.environ, "GIT_PROJECT_ROOT": ROOT, "GIT_HTTP_EXPORT_ALL": "1", "PATH_INFO": path, "QUERY_STRING": query,
-               "REQUEST_METHOD": self.command, "REMOTE_USER": USER, "CONTENT_TYPE": self.headers.get("Content-Type", ""),
-               "CONTENT_LENGTH": str(len(data)), "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
-               "GIT_PROTOCOL": self.headers.get("Git-Protocol", "")}
+        env = {
+            **os.environ,
+            "GIT_PROJECT_ROOT": ROOT,
+            "GIT_HTTP_EXPORT_ALL": "1",
+            "PATH_INFO": path,
+            "QUERY_STRING": query,
+            "REQUEST_METHOD": self.command,
+            "REMOTE_USER": USER,
+            "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+            "CONTENT_LENGTH": str(len(data)),
+            "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+            "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+        }
         out = subprocess.run([BACKEND], input=data, env=env, stdout=subprocess.PIPE).stdout
         head, _, body = out.partition(b"\r\n\r\n")
         lines = [tuple(line.split(": ", 1)) for line in head.decode().split("\r\n") if ": " in line]

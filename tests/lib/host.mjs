@@ -2,7 +2,7 @@
 // What one atoll instance holds on this host, seen from outside: processes, cgroups, links, tables, loops.
 import fs from 'node:fs'
 import path from 'node:path'
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 
 const UID_BASE = 0x10000000
 const UID_STEP = 0x08000000
@@ -35,16 +35,23 @@ function link(file) {
 export function slotOf(wardenPid) {
 	for (const fd of list(`/proc/${wardenPid}/fd`)) {
 		const m = /\/atoll\/registry\/(\d+)$/.exec(link(`/proc/${wardenPid}/fd/${fd}`))
-		if (m)
-			return Number(m[1])
+		if (m) return Number(m[1])
 	}
 	throw new Error(`warden ${wardenPid} holds no registry slot`)
 }
 
-// Whether another instance has taken the slot of one that has stopped: then what is numbered by the slot is not ours any more.
+// Whether another instance has taken the slot of one that has stopped: then what is numbered by the slot is not ours
+// any more.
 export function slotTaken(slot, notPid) {
-	return list('/proc').some((pid) => /^\d+$/.test(pid) && Number(pid) !== notPid && nameOf(pid) === 'atolld' &&
-		list(`/proc/${pid}/fd`).some((fd) => link(`/proc/${pid}/fd/${fd}`).endsWith(`/atoll/registry/${slot}`)))
+	return list('/proc').some(
+		(pid) =>
+			/^\d+$/.test(pid) &&
+			Number(pid) !== notPid &&
+			nameOf(pid) === 'atolld' &&
+			list(`/proc/${pid}/fd`).some((fd) =>
+				link(`/proc/${pid}/fd/${fd}`).endsWith(`/atoll/registry/${slot}`),
+			),
+	)
 }
 
 // When a process began, in clock ticks since the machine did: pid and this name one process for ever.
@@ -54,22 +61,29 @@ export function startTimeOf(pid) {
 
 // /proc/PID/stat from its third field on: the name before it may hold anything.
 function statOf(pid) {
-	return read(`/proc/${pid}/stat`).replace(/^.*\) /s, '').split(' ')
+	return read(`/proc/${pid}/stat`)
+		.replace(/^.*\) /s, '')
+		.split(' ')
 }
 
 const TICKS = 100
 
 // Processor time in seconds: its own, and with that of the children it has waited for.
 export function cpuOf(pid) {
-	const [user, system, childUser, childSystem] = statOf(pid).slice(11, 15).map((ticks) => Number(ticks) / TICKS)
+	const [user, system, childUser, childSystem] = statOf(pid)
+		.slice(11, 15)
+		.map((ticks) => Number(ticks) / TICKS)
 	return { own: user + system || 0, all: user + system + childUser + childSystem || 0 }
 }
 
 // Processor time of all that has ever run in the cgroup of a slot, in seconds.
 export function cpuOfCgroups(slot) {
 	const tops = walk('/sys/fs/cgroup', 4, (name) => name === `atoll${slot}`, [])
-	const used = tops.map((top) => Number(read(path.join(top, 'cpuacct.usage'))) / 1e9 ||
-		Number(/^usage_usec (\d+)/m.exec(read(path.join(top, 'cpu.stat')))?.[1] ?? 0) / 1e6)
+	const used = tops.map(
+		(top) =>
+			Number(read(path.join(top, 'cpuacct.usage'))) / 1e9 ||
+			Number(/^usage_usec (\d+)/m.exec(read(path.join(top, 'cpu.stat')))?.[1] ?? 0) / 1e6,
+	)
 	return Math.max(0, ...used)
 }
 
@@ -77,7 +91,9 @@ const REGISTRY = '/run/atoll/registry'
 
 // The slot whose registry file names this state directory, or undefined.
 export function slotOwner(stateDir) {
-	return list(REGISTRY).filter((name) => /^\d+$/.test(name)).map(Number)
+	return list(REGISTRY)
+		.filter((name) => /^\d+$/.test(name))
+		.map(Number)
 		.find((slot) => read(path.join(REGISTRY, String(slot))).trim() === stateDir)
 }
 
@@ -85,13 +101,21 @@ export function slotOwner(stateDir) {
 export function slotHolders() {
 	const wardens = new Map()
 	for (const pid of list('/proc').filter((name) => /^\d+$/.test(name)))
-		for (const fd of nameOf(pid) === 'atolld' || commOf(pid) === 'ckpt-drive' ? list(`/proc/${pid}/fd`) : []) {
+		for (const fd of nameOf(pid) === 'atolld' || commOf(pid) === 'ckpt-drive'
+			? list(`/proc/${pid}/fd`)
+			: []) {
 			const m = /\/atoll\/registry\/(\d+)$/.exec(link(`/proc/${pid}/fd/${fd}`))
-			if (m)
-				wardens.set(Number(m[1]), Number(pid))
+			if (m) wardens.set(Number(m[1]), Number(pid))
 		}
-	return list(REGISTRY).filter((name) => /^\d+$/.test(name)).map(Number).sort((a, b) => a - b)
-		.map((slot) => ({ slot, stateDir: read(path.join(REGISTRY, String(slot))).trim(), pid: wardens.get(slot) }))
+	return list(REGISTRY)
+		.filter((name) => /^\d+$/.test(name))
+		.map(Number)
+		.sort((a, b) => a - b)
+		.map((slot) => ({
+			slot,
+			stateDir: read(path.join(REGISTRY, String(slot))).trim(),
+			pid: wardens.get(slot),
+		}))
 		.filter(({ slot, pid }) => pid || processesOf(slot).length > 0)
 }
 
@@ -100,14 +124,14 @@ export function processesOf(slot, runDir) {
 	const low = UID_BASE + slot * UID_STEP
 	const found = []
 	for (const pid of list('/proc')) {
-		if (!/^\d+$/.test(pid))
-			continue
+		if (!/^\d+$/.test(pid)) continue
 		const uid = /^Uid:\s+(\d+)/m.exec(read(`/proc/${pid}/status`))
 		const mapped = uid && Number(uid[1]) >= low && Number(uid[1]) < low + UID_STEP
-		const daemon = runDir && /(^|\/)atoll(d|-[a-z]+)?\0/.test(read(`/proc/${pid}/cmdline`)) &&
+		const daemon =
+			runDir &&
+			/(^|\/)atoll(d|-[a-z]+)?\0/.test(read(`/proc/${pid}/cmdline`)) &&
 			read(`/proc/${pid}/cmdline`).includes(runDir)
-		if (mapped || daemon)
-			found.push(Number(pid))
+		if (mapped || daemon) found.push(Number(pid))
 	}
 	return found
 }
@@ -121,12 +145,9 @@ function walk(dir, depth, hit, out) {
 		} catch {
 			continue
 		}
-		if (!st.isDirectory())
-			continue
-		if (hit(name, full))
-			out.push(full)
-		if (depth > 0)
-			walk(full, depth - 1, hit, out)
+		if (!st.isDirectory()) continue
+		if (hit(name, full)) out.push(full)
+		if (depth > 0) walk(full, depth - 1, hit, out)
 	}
 	return out
 }
@@ -145,11 +166,16 @@ export function traceOf(slot, address) {
 	const pids = []
 	for (const pid of list('/proc')) {
 		const uid = /^\d+$/.test(pid) && /^Uid:\s+(\d+)/m.exec(read(`/proc/${pid}/status`))
-		if (uid && Number(uid[1]) >= uids && Number(uid[1]) < uids + 65536)
-			pids.push(Number(pid))
+		if (uid && Number(uid[1]) >= uids && Number(uid[1]) < uids + 65536) pids.push(Number(pid))
 	}
-	const paths = new Set(pids.flatMap((pid) => read(`/proc/${pid}/cgroup`).split('\n')
-		.map((line) => line.split(':').slice(2).join(':')).filter((cg) => cg.includes(`atoll${slot}/`))))
+	const paths = new Set(
+		pids.flatMap((pid) =>
+			read(`/proc/${pid}/cgroup`)
+				.split('\n')
+				.map((line) => line.split(':').slice(2).join(':'))
+				.filter((cg) => cg.includes(`atoll${slot}/`)),
+		),
+	)
 	const cgroups = cgroupsOf(slot).filter((dir) => [...paths].some((cg) => dir.endsWith(cg)))
 	return { place, pids, cgroups, link: `at${slot}s${place}` }
 }
@@ -179,8 +205,11 @@ export function tablesOf(slot) {
 }
 
 export function loopsOf(stateDir) {
-	return list('/sys/block').filter((dev) => dev.startsWith('loop') &&
-		read(`/sys/block/${dev}/loop/backing_file`).startsWith(stateDir + '/'))
+	return list('/sys/block').filter(
+		(dev) =>
+			dev.startsWith('loop') &&
+			read(`/sys/block/${dev}/loop/backing_file`).startsWith(stateDir + '/'),
+	)
 }
 
 // Mounts in the warden's private mount namespace; a mount of the host's own namespace would show in hostMounts.
@@ -202,7 +231,14 @@ export function fdsOf(pid) {
 
 // What it has open, by name. One that is closed meanwhile is none.
 export function openOf(pid) {
-	return list(`/proc/${pid}/fd`).map((fd) => link(`/proc/${pid}/fd/${fd}`)).filter(Boolean)
+	return list(`/proc/${pid}/fd`)
+		.map((fd) => link(`/proc/${pid}/fd/${fd}`))
+		.filter(Boolean)
+}
+
+// How many prepared networks wait: the warden holds the user namespace of each, and no other.
+export function preparedOf(wardenPid) {
+	return openOf(wardenPid).filter((to) => to.startsWith('user:')).length
 }
 
 export function childrenOf(pid) {
@@ -226,9 +262,18 @@ export function rssOf(pid) {
 	return Number(/^VmRSS:\s+(\d+)/m.exec(read(`/proc/${pid}/status`))?.[1] ?? 0) * 1024
 }
 
+// R, S, D, T, Z, ...; empty for one that is gone.
+export function stateOf(pid) {
+	return /^State:\s+(\S)/m.exec(read(`/proc/${pid}/status`))?.[1] ?? ''
+}
+
 export function alive(pid) {
-	const state = /^State:\s+(\S)/m.exec(read(`/proc/${pid}/status`))
-	return Boolean(state) && state[1] !== 'Z' && state[1] !== 'X'
+	return !['', 'Z', 'X'].includes(stateOf(pid))
+}
+
+// The children of the warden that change a firewall or limits are copies of it; its helpers have names of their own.
+export function copiesOf(pid) {
+	return childrenOf(pid).filter((child) => commOf(child) === 'atolld')
 }
 
 export function gatewayOf(slot) {
@@ -250,8 +295,7 @@ export function leftovers(slot, stateDir, runDir, wardenPid) {
 		loops: loopsOf(stateDir).length,
 		sandboxes: list(path.join(runDir, 'sandboxes')).length,
 	}
-	if (slotTaken(slot, wardenPid))
-		return own
+	if (slotTaken(slot, wardenPid)) return own
 	const procs = processesOf(slot, runDir)
 	return {
 		...own,
@@ -264,24 +308,50 @@ export function leftovers(slot, stateDir, runDir, wardenPid) {
 	}
 }
 
-// The state of a live instance that must come back to the same numbers after any amount of work.
+// What the pool of a server has: disks of sandboxes, checkpoints and volumes. It is mounted for the warden alone. Names
+// with a dot are parts of the pool itself.
+export function poolOf({ pid, runDir }) {
+	const names = fs.readdirSync(`/proc/${pid}/root${runDir}/private/pool`)
+	return names.filter((name) => !name.startsWith('.')).sort()
+}
+
+// The disks and checkpoints of what is paused, or was kept.
+export const keptBy = (server) => poolOf(server).filter((name) => /\+[dm]$/.test(name))
+
+// The state of a live instance that must come back to the same numbers after any amount of work. A prepared network has
+// a link and two descriptors; how many there are depends on the work.
 export function counts(server) {
 	const { pid, slot, stateDir, runDir } = server
 	const procs = processesOf(slot, runDir)
+	const prepared = preparedOf(pid)
 	return {
 		processes: procs.length,
 		cgroups: cgroupsOf(slot).length,
 		mounts: mountsOf(pid).length,
 		netns: netnsOf(procs).size,
 		loops: loopsOf(stateDir).length,
-		links: linksOf(slot).length,
-		wardenFds: fdsOf(pid),
+		links: linksOf(slot).length - prepared,
+		wardenFds: fdsOf(pid) - 2 * prepared,
 		sandboxes: list(path.join(runDir, 'sandboxes')).length,
 	}
 }
 
-// A test waits for a condition: until() below. This is for what is about time itself: something must not happen for a while, or is hit at
-// one moment or another. Each use says which in a comment; tests/e2e/runner holds the tree to it.
+// Runs a program to its end. text: what it wrote to both of its outputs.
+export function outcomeOf(program, args) {
+	return new Promise((done, fail) => {
+		const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+		let text = ''
+		for (const out of [child.stdout, child.stderr])
+			out.on('data', (part) => {
+				text += part
+			})
+		child.once('error', fail)
+		child.once('close', (code) => done({ code, text }))
+	})
+}
+
+// A test waits for a condition: until() below. This is for what is about time itself: something must not happen for a
+// while, or is hit at one moment or another. Each use says which in a comment; tests/e2e/runner holds the tree to it.
 export const sleep = (ms) => new Promise((done) => setTimeout(done, ms))
 
 // Polls until check() returns something truthy; the last value comes back either way.
@@ -289,8 +359,7 @@ export async function until(check, ms = 10000, step = 50) {
 	const end = Date.now() + ms
 	for (;;) {
 		const value = await check()
-		if (value || Date.now() > end)
-			return value
+		if (value || Date.now() > end) return value
 		await sleep(step)
 	}
 }

@@ -14,7 +14,11 @@ export function startCode(sbx, code, opt = {}, base = server.url) {
 	const url = new URL(base)
 	return new Promise((done, fail) => {
 		const req = http.request({
-			host: url.hostname, port: url.port, method: 'POST', path: '/execute', agent: false,
+			host: url.hostname,
+			port: url.port,
+			method: 'POST',
+			path: '/execute',
+			agent: false,
 			headers: { ...routeHeaders(sbx, INTERPRETER_PORT), 'Content-Type': 'application/json' },
 		})
 		req.once('error', fail)
@@ -27,14 +31,18 @@ export function startCode(sbx, code, opt = {}, base = server.url) {
 				res.once('close', () => over(res.complete))
 				res.once('error', () => over(false))
 			})
-			res.setEncoding('latin1')	// the stream is ASCII; a byte above would show
+			res.setEncoding('latin1') // the stream is ASCII; a byte above would show
 			res.on('data', (part) => {
 				self.raw += part
-				if (res.statusCode !== 200)
-					return
+				if (res.statusCode !== 200) return
 				const lines = (rest + part).split('\n')
 				rest = lines.pop()
-				self.events.push(...lines.map((line) => ({ ...JSON.parse(line), at: performance.now() - began })))
+				self.events.push(
+					...lines.map((line) => ({
+						...JSON.parse(line),
+						at: performance.now() - began,
+					})),
+				)
 			})
 			done(self)
 		})
@@ -50,10 +58,18 @@ export async function runCode(sbx, code, opt, base) {
 	const of = (type) => run.events.filter((e) => e.type === type)
 	const results = of('result')
 	return {
-		status: run.status, body: run.raw, complete, events: run.events, ms: performance.now() - began,
-		results, text: results.find((r) => r.is_main_result)?.text,
-		stdout: of('stdout').map((e) => e.text), stderr: of('stderr').map((e) => e.text),
-		error: of('error')[0], errors: of('error').length, count: of('number_of_executions')[0]?.execution_count,
+		status: run.status,
+		body: run.raw,
+		complete,
+		events: run.events,
+		ms: performance.now() - began,
+		results,
+		text: results.find((r) => r.is_main_result)?.text,
+		stdout: of('stdout').map((e) => e.text),
+		stderr: of('stderr').map((e) => e.text),
+		error: of('error')[0],
+		errors: of('error').length,
+		count: of('number_of_executions')[0]?.execution_count,
 		last: run.events.at(-1)?.type,
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which servers a test file has started. Each one that runs has a record in the directory that ATOLL_TEST_LEDGER names. A file that is
-// killed cannot stop its servers: the runner ends what the records name. A process is named by pid and start time, so that a pid that
-// the kernel has given to another is left alone.
+// Which servers a test file has started. Each one that runs has a record in the directory that ATOLL_TEST_LEDGER names.
+// A file that is killed cannot stop its servers: the runner ends what the records name. A process is named by pid and
+// start time, so that a pid that the kernel has given to another is left alone.
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
@@ -24,43 +24,58 @@ const fileOf = (server) => path.join(process.env.ATOLL_TEST_LEDGER, `${path.base
 // Once it is started, and again when the pid of one that a wrapper started is known.
 export function record(server, pid) {
 	if (process.env.ATOLL_TEST_LEDGER)
-		fs.writeFileSync(fileOf(server), JSON.stringify({ pid, start: startTimeOf(pid), base: server.base,
-			stateDir: server.inside?.state ?? server.stateDir, runDir: server.inside?.run ?? server.runDir, buildDir: server.buildDir }))
+		fs.writeFileSync(
+			fileOf(server),
+			JSON.stringify({
+				pid,
+				start: startTimeOf(pid),
+				base: server.base,
+				stateDir: server.inside?.state ?? server.stateDir,
+				runDir: server.inside?.run ?? server.runDir,
+				buildDir: server.buildDir,
+			}),
+		)
 }
 
 export function strike(server) {
-	if (process.env.ATOLL_TEST_LEDGER)
-		fs.rmSync(fileOf(server), { force: true })
+	if (process.env.ATOLL_TEST_LEDGER) fs.rmSync(fileOf(server), { force: true })
 }
 
 const runs = ({ pid, start }) => alive(pid) && startTimeOf(pid) === start
 
 // Whether there was something to end.
 async function end(one) {
-	if (!runs(one))
-		return false
+	if (!runs(one)) return false
 	process.kill(one.pid, 'SIGTERM')
-	if (!await until(() => !runs(one), STOP_MS)) {
+	if (!(await until(() => !runs(one), STOP_MS))) {
 		process.kill(one.pid, 'SIGKILL')
 		await until(() => !runs(one), STOP_MS)
 	}
 	return true
 }
 
-// The sandboxes of a server that was killed live on, and hold its slot. The server ends them itself when it starts and stops once more.
+// The sandboxes of a server that was killed live on, and hold its slot. The server ends them itself when it starts
+// and stops once more.
 async function endSandboxes(one) {
 	const slot = slotOwner(one.stateDir)
-	if (slot === undefined || processesOf(slot).length === 0)
-		return false
+	if (slot === undefined || processesOf(slot).length === 0) return false
 	const conf = path.join(one.base, 'atoll.conf')
 	fs.writeFileSync(conf, fs.readFileSync(conf, 'utf8').replace(/^on_stop = .*$/m, 'on_stop = kill'))
-	const child = spawn(path.join(one.buildDir, 'src/cli/atoll'), ['serve', '--listen', '127.0.0.1:0', '--state', one.stateDir, '--run', one.runDir, '--config', conf],
-		{ stdio: ['ignore', 'pipe', 'pipe'] })
+	const child = spawn(
+		path.join(one.buildDir, 'src/cli/atoll'),
+		['serve', '--listen', '127.0.0.1:0', '--state', one.stateDir, '--run', one.runDir, '--config', conf],
+		{ stdio: ['ignore', 'pipe', 'pipe'] },
+	)
 	let text = ''
 	for (const out of [child.stdout, child.stderr])
-		out.on('data', (chunk) => { text += chunk })
+		out.on('data', (chunk) => {
+			text += chunk
+		})
 	const ended = new Promise((done) => child.once('close', done))
-	await until(() => /^atoll: ready on/m.test(text) || child.exitCode !== null || child.signalCode !== null, STOP_MS)
+	await until(
+		() => /^atoll: ready on/m.test(text) || child.exitCode !== null || child.signalCode !== null,
+		STOP_MS,
+	)
 	child.kill('SIGTERM')
 	await ended
 	return true
@@ -69,15 +84,20 @@ async function endSandboxes(one) {
 // Ends all servers that are on record in `dir` and returns those of which anything was left: ['atoll-test-x (pid 1)'].
 // The directory of one that had ended is kept for whoever looks for the reason, unless removeAll is set.
 export async function reap(dir, removeAll = false) {
-	const all = fs.readdirSync(dir).filter((name) => name.endsWith('.json')).map((name) => ({ name, ...read(path.join(dir, name)) }))
-	const found = await Promise.all(all.filter((one) => one.pid).map(async (one) => {
-		const was = [await end(one), await endSandboxes(one)].some(Boolean)
-		if (was || removeAll)
-			fs.rmSync(one.base, { recursive: true, force: true })
-		return was ? `${path.basename(one.base)} (pid ${one.pid})` : null
-	}))
-	for (const { name } of all)
-		fs.rmSync(path.join(dir, name), { force: true })
+	const all = fs
+		.readdirSync(dir)
+		.filter((name) => name.endsWith('.json'))
+		.map((name) => ({ name, ...read(path.join(dir, name)) }))
+	const found = await Promise.all(
+		all
+			.filter((one) => one.pid)
+			.map(async (one) => {
+				const was = [await end(one), await endSandboxes(one)].some(Boolean)
+				if (was || removeAll) fs.rmSync(one.base, { recursive: true, force: true })
+				return was ? `${path.basename(one.base)} (pid ${one.pid})` : null
+			}),
+	)
+	for (const { name } of all) fs.rmSync(path.join(dir, name), { force: true })
 	return found.filter(Boolean)
 }
 
@@ -88,8 +108,7 @@ export function recordFile(dir, pid) {
 
 async function endFileOf(dir) {
 	const file = read(path.join(dir, 'file'))
-	if (!file || !runs(file))
-		return
+	if (!file || !runs(file)) return
 	process.kill(-file.pid, 'SIGKILL')
 	await until(() => !runs(file), STOP_MS)
 }
@@ -97,7 +116,10 @@ async function endFileOf(dir) {
 // The directory of a run, with a mark by which others can tell whether the run goes on.
 export function newRun() {
 	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-run-'))
-	fs.writeFileSync(path.join(dir, 'runner'), JSON.stringify({ pid: process.pid, start: startTimeOf(process.pid) }))
+	fs.writeFileSync(
+		path.join(dir, 'runner'),
+		JSON.stringify({ pid: process.pid, start: startTimeOf(process.pid) }),
+	)
 	return dir
 }
 
@@ -105,18 +127,18 @@ export function newRun() {
 export async function reapDeadRuns() {
 	const ended = []
 	for (const name of fs.readdirSync(os.tmpdir()).filter((one) => RUNS.test(one))) {
-		const dir = path.join(os.tmpdir(), name), runner = read(path.join(dir, 'runner'))
-		if (!runner || runs(runner))
-			continue
+		const dir = path.join(os.tmpdir(), name),
+			runner = read(path.join(dir, 'runner'))
+		if (!runner || runs(runner)) continue
 		const mine = path.join(os.tmpdir(), `atoll-dead-${process.pid}-${name}`)
 		try {
-			fs.renameSync(dir, mine)	// of several runs that see it, one has it
+			fs.renameSync(dir, mine) // of several runs that see it, one has it
 		} catch {
 			continue
 		}
 		for (const entry of fs.readdirSync(mine, { withFileTypes: true }).filter((one) => one.isDirectory())) {
 			await endFileOf(path.join(mine, entry.name))
-			ended.push(...await reap(path.join(mine, entry.name), true))
+			ended.push(...(await reap(path.join(mine, entry.name), true)))
 		}
 		fs.rmSync(mine, { recursive: true, force: true })
 	}

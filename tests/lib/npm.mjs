@@ -6,15 +6,15 @@ import { spawnSync } from 'node:child_process'
 import { createRequire } from 'node:module'
 
 const LIMIT_MS = 300000
-const TRIES = 3, AGAIN_MS = 90000
+const TRIES = 3,
+	AGAIN_MS = 90000
 
 // A registry may fail for once: tries again what did not work, but not for long, as without a network it never will.
 export function patiently(install) {
 	const end = Date.now() + AGAIN_MS
 	for (let tries = 1; ; tries++) {
 		const run = install()
-		if (run.status === 0 || tries === TRIES || Date.now() > end)
-			return run
+		if (run.status === 0 || tries === TRIES || Date.now() > end) return run
 	}
 }
 
@@ -25,8 +25,8 @@ const PACKAGES = {
 	'e2b-old': 'npm:e2b@1.13.2',
 	'@e2b/code-interpreter': '^2.8.0',
 	'code-interpreter-old': 'npm:@e2b/code-interpreter@1.5.1',
-	ssh2: '^1.16.0',			// an SSH server for git's sake, run inside a sandbox
-	'@connectrpc/connect-node': '^2.2.0',	// the Connect client that can speak protobuf
+	ssh2: '^1.16.0', // an SSH server for git's sake, run inside a sandbox
+	'@connectrpc/connect-node': '^2.2.0', // the Connect client that can speak protobuf
 }
 
 // One at a time of all processes that want the same directory: files of several lanes use the same set of packages.
@@ -38,13 +38,16 @@ export function exclusively(dir, work) {
 			fs.writeFileSync(lock, String(process.pid), { flag: 'wx' })
 			break
 		} catch (err) {
-			if (err.code !== 'EEXIST')
-				throw err
+			if (err.code !== 'EEXIST') throw err
 		}
 		const holder = fs.existsSync(lock) ? fs.readFileSync(lock, 'utf8') : ''
-		if (holder && !fs.existsSync(`/proc/${holder}`))
-			fs.rmSync(lock, { force: true })	/* it was killed */
-		Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200)	/* no callback can come: all here is synchronous */
+		if (holder && !fs.existsSync(`/proc/${holder}`)) fs.rmSync(lock, { force: true }) /* it was killed */
+		Atomics.wait(
+			new Int32Array(new SharedArrayBuffer(4)),
+			0,
+			0,
+			200,
+		) /* no callback can come: all here is synchronous */
 	}
 	try {
 		return work()
@@ -53,7 +56,8 @@ export function exclusively(dir, work) {
 	}
 }
 
-// Installs packages (name: version); `more` is merged into the manifest. Returns the reason when that is impossible, else null.
+// Installs packages (name: version); `more` is merged into the manifest. Returns the reason when that is impossible,
+// else null.
 export function installPackages(dir, packages, more = {}) {
 	return exclusively(dir, () => install(dir, packages, more))
 }
@@ -61,16 +65,21 @@ export function installPackages(dir, packages, more = {}) {
 function install(dir, packages, more) {
 	const want = JSON.stringify({ private: true, dependencies: packages, ...more }, null, '\t') + '\n'
 	const stamp = path.join(dir, 'installed')
-	if (fs.existsSync(stamp) && fs.readFileSync(stamp, 'utf8') === want)
-		return null
+	if (fs.existsSync(stamp) && fs.readFileSync(stamp, 'utf8') === want) return null
 	const run = patiently(() => {
 		fs.rmSync(dir, { recursive: true, force: true })
 		fs.mkdirSync(dir, { recursive: true })
 		fs.writeFileSync(path.join(dir, 'package.json'), want)
-		return spawnSync('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error'], { cwd: dir, encoding: 'utf8', timeout: LIMIT_MS })
+		return spawnSync(
+			'npm',
+			['install', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error'],
+			{ cwd: dir, encoding: 'utf8', timeout: LIMIT_MS },
+		)
 	})
-	if (run.status !== 0)
-		return `npm could not install ${Object.keys(packages).join(', ')}: ${(run.error?.message ?? run.stderr).trim().split('\n')[0]}`
+	if (run.status !== 0) {
+		const why = (run.error?.message ?? run.stderr).trim().split('\n')[0]
+		return `npm could not install ${Object.keys(packages).join(', ')}: ${why}`
+	}
 	fs.writeFileSync(stamp, want)
 	return null
 }
@@ -81,7 +90,6 @@ export function installClients(dir) {
 
 export function clientPackage(name = 'e2b') {
 	const dir = process.env.ATOLL_TEST_NPM
-	if (!dir)
-		throw new Error('ATOLL_TEST_NPM is not set: run this through tests/run')
+	if (!dir) throw new Error('ATOLL_TEST_NPM is not set: run this through tests/run')
 	return createRequire(path.join(dir, 'package.json'))(name)
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The servers of tests/lib/outside.mjs, inside its network namespace. Events go to stdout as lines of JSON; new DNS maps come in by stdin.
+// The servers of tests/lib/outside.mjs, inside its network namespace. Events go to stdout as lines of JSON; new DNS
+// maps come in by stdin.
 import dgram from 'node:dgram'
 import fs from 'node:fs'
 import http from 'node:http'
@@ -21,10 +22,14 @@ function listen(server, port, host) {
 }
 
 function echoTcp(host, port) {
-	return listen(net.createServer({ allowHalfOpen: true }, (s) => {
-		s.on('error', () => {})
-		s.pipe(s)
-	}), port, host)
+	return listen(
+		net.createServer({ allowHalfOpen: true }, (s) => {
+			s.on('error', () => {})
+			s.pipe(s)
+		}),
+		port,
+		host,
+	)
 }
 
 function echoUdp(host, port) {
@@ -51,8 +56,18 @@ function onRequest(host, port) {
 		req.on('data', (p) => parts.push(p))
 		req.on('end', () => {
 			res.setHeader('Content-Type', 'application/json')
-			res.end(JSON.stringify({ address: host, port, method, url, headers, rawHeaders, body: Buffer.concat(parts).toString('latin1').slice(0, 4096),
-				bytes: Buffer.concat(parts).length }))
+			res.end(
+				JSON.stringify({
+					address: host,
+					port,
+					method,
+					url,
+					headers,
+					rawHeaders,
+					body: Buffer.concat(parts).toString('latin1').slice(0, 4096),
+					bytes: Buffer.concat(parts).length,
+				}),
+			)
 		})
 	}
 }
@@ -63,12 +78,19 @@ function onUpgrade(req, sock) {
 		sock.end('HTTP/1.1 400 Bad Request\r\nContent-Length: 2\r\n\r\nno')
 		return
 	}
-	sock.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${req.headers.upgrade}\r\nX-Saw: ${req.headers.authorization ?? '-'}\r\n\r\n`)
+	sock.write(
+		`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${req.headers.upgrade}\r\n` +
+			`X-Saw: ${req.headers.authorization ?? '-'}\r\n\r\n`,
+	)
 	sock.pipe(sock)
 }
 
 function web(host, port, secure) {
-	const server = secure ? https.createServer({ key: fs.readFileSync(tls.key), cert: fs.readFileSync(tls.cert) }, onRequest(host, port))
+	const server = secure
+		? https.createServer(
+				{ key: fs.readFileSync(tls.key), cert: fs.readFileSync(tls.cert) },
+				onRequest(host, port),
+			)
 		: http.createServer(onRequest(host, port))
 	server.on('upgrade', onUpgrade)
 	server.on('clientError', (err, s) => s.destroy())
@@ -97,7 +119,9 @@ function answerTo(m) {
 	head.writeUInt16BE(0x8180 | (known ? 0 : 3), 2)
 	head.writeUInt16BE(1, 4)
 	head.writeUInt16BE(list.length, 6)
-	const records = list.map((a) => Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4, ...a.split('.').map(Number)]))
+	const records = list.map((a) =>
+		Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4, ...a.split('.').map(Number)]),
+	)
 	return Buffer.concat([head, m.subarray(12, q.end), ...records])
 }
 
@@ -111,11 +135,11 @@ for (const host of addresses) {
 	await Promise.all([7, 7000].map((port) => echoTcp(host, port)))
 	await Promise.all([7, 443].map((port) => echoUdp(host, port)))
 	await Promise.all([80, 8080].map((port) => web(host, port, false)))
-	if (tls)
-		await Promise.all([443, 8443].map((port) => web(host, port, true)))
-	else
-		await Promise.all([443, 8443].map((port) => echoTcp(host, port)))
+	if (tls) await Promise.all([443, 8443].map((port) => web(host, port, true)))
+	else await Promise.all([443, 8443].map((port) => echoTcp(host, port)))
 	await serveDns(host)
 }
-readline.createInterface({ input: process.stdin }).on('line', (line) => { names = JSON.parse(line) })
+readline.createInterface({ input: process.stdin }).on('line', (line) => {
+	names = JSON.parse(line)
+})
 say({ ready: true })

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ports for servers of tests. Several test files and runs ask at once, and a server that is stopped and started again wants the same
-// port: a port is therefore reserved for the life of the process that asked, and lies below those that the kernel gives to connections.
+// Ports for servers of tests. Several test files and runs ask at once, and a server that is stopped and started again
+// wants the same port: a port is therefore reserved for the life of the process that asked, and lies below those that
+// the kernel gives to connections.
 import fs from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
@@ -34,12 +35,10 @@ function reserve(port) {
 			held.add(file)
 			return true
 		} catch (err) {
-			if (err.code !== 'EEXIST')
-				throw err
+			if (err.code !== 'EEXIST') throw err
 		}
 		const [pid, start] = fs.existsSync(file) ? fs.readFileSync(file, 'utf8').split(' ') : []
-		if (pid && alive(pid) && startTimeOf(pid) === start)
-			return false
+		if (pid && alive(pid) && startTimeOf(pid) === start) return false
 		fs.rmSync(file, { force: true })
 	}
 	return false
@@ -52,7 +51,6 @@ export async function freePort() {
 	fs.mkdirSync(DIR, { recursive: true })
 	for (;;) {
 		const port = low + Math.floor(Math.random() * (end - low))
-		if (reserve(port) && await listens(port))
-			return port
+		if (reserve(port) && (await listens(port))) return port
 	}
 }

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a program on a terminal and types what standard input says (a JSON list of steps); see onTerminal() in cli.mjs."""
+"""Runs a program on a terminal and types what standard input says (a JSON list of steps); see onTerminal() in
+cli.mjs."""
+
 import fcntl
 import json
 import os
@@ -22,8 +24,14 @@ class Terminal:
         self.before = termios.tcgetattr(self.slave)
         self.seen = b""
         self.at = 0  # what has been matched already
-        self.child = subprocess.Popen(argv, stdin=self.slave, stdout=self.slave, stderr=self.slave, start_new_session=True,
-                                      preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        self.child = subprocess.Popen(
+            argv,
+            stdin=self.slave,
+            stdout=self.slave,
+            stderr=self.slave,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )
 
     def resize(self, rows, cols):
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
@@ -42,7 +50,7 @@ class Terminal:
                 self.at = found + len(text.encode())
                 return
             self.read(0.1)
-        sys.exit(f"no {text!r} behind {self.seen[:self.at]!r} in {self.seen[self.at:]!r}")
+        sys.exit(f"no {text!r} behind {self.seen[: self.at]!r} in {self.seen[self.at :]!r}")
 
     def step(self, step):
         if "expect" in step:
@@ -65,8 +73,12 @@ class Terminal:
         ended = self.child.poll() is not None
         if not ended:
             self.child.kill()
-        return {"code": self.child.wait(), "ended": ended, "screen": self.seen.decode(errors="replace"),
-                "restored": termios.tcgetattr(self.slave) == self.before}
+        return {
+            "code": self.child.wait(),
+            "ended": ended,
+            "screen": self.seen.decode(errors="replace"),
+            "restored": termios.tcgetattr(self.slave) == self.before,
+        }
 
 
 def main():

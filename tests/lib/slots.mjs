@@ -11,25 +11,36 @@ const LOCK = process.env.ATOLL_TEST_LOCK ?? '/run/lock/atoll-tests'
 
 // Lines that tell who holds which slot.
 export function tellSlots() {
-	return slotHolders().map(({ slot, stateDir, pid }) =>
-		`slot ${slot}: ${stateDir || 'unknown'}, ${pid ? `pid ${pid} (${commandOf(pid).slice(0, 60)})` : `no server, ${processesOf(slot).length} processes of sandboxes`}`)
+	return slotHolders().map(({ slot, stateDir, pid }) => {
+		const who = pid
+			? `pid ${pid} (${commandOf(pid).slice(0, 60)})`
+			: `no server, ${processesOf(slot).length} processes of sandboxes`
+		return `slot ${slot}: ${stateDir || 'unknown'}, ${who}`
+	})
 }
 
 export const freeSlots = () => SLOTS - slotHolders().length
 
-// Waits until `wanted` slots are free. say() is called once if there is a wait. False if over() is true before that: nobody needs them.
+// Waits until `wanted` slots are free. say() is called once if there is a wait. False if over() is true before that:
+// nobody needs them.
 export async function waitForSlots(wanted, say, over = () => false) {
-	if (over())
-		return false
-	if (freeSlots() >= wanted)
-		return true
-	say(`waiting for ${wanted} of ${SLOTS} instance slots to be free; they are held by\n${tellSlots().map((line) => `    ${line}`).join('\n')}`)
-	if (!await until(() => over() || freeSlots() >= wanted, WAIT_MS, 500))
-		throw new Error(`no ${wanted} instance slots became free within ${WAIT_MS / 60000} minutes; they are held by\n${tellSlots().join('\n')}`)
+	if (over()) return false
+	if (freeSlots() >= wanted) return true
+	say(
+		`waiting for ${wanted} of ${SLOTS} instance slots to be free; they are held by\n${tellSlots()
+			.map((line) => `    ${line}`)
+			.join('\n')}`,
+	)
+	if (!(await until(() => over() || freeSlots() >= wanted, WAIT_MS, 500)))
+		throw new Error(
+			`no ${wanted} instance slots became free within ${WAIT_MS / 60000} minutes; they are held ` +
+				`by\n${tellSlots().join('\n')}`,
+		)
 	return !over()
 }
 
-// Holds the machine's default ports and directories: one test file of all runs at a time. Returns the function that gives it back.
+// Holds the machine's default ports and directories: one test file of all runs at a time. Returns the function that
+// gives it back.
 // The holder ends with our end of its pipe, so a killed run holds nothing.
 export async function lockMachine() {
 	fs.mkdirSync(path.dirname(LOCK), { recursive: true })
@@ -39,8 +50,9 @@ export async function lockMachine() {
 		child.once('error', fail)
 		child.once('exit', (code) => fail(new Error(`flock ended with ${code}`)))
 	})
-	return () => new Promise((done) => {
-		child.once('exit', done)
-		child.stdin.end()
-	})
+	return () =>
+		new Promise((done) => {
+			child.once('exit', done)
+			child.stdin.end()
+		})
 }

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A SOCKS5 proxy for tests: `socks_server.py ADDRESS PORT [USER PASSWORD]`, with a line per connection on stdout: "HOST PORT".
+"""A SOCKS5 proxy for tests: `socks_server.py ADDRESS PORT [USER PASSWORD]`, with a line per connection on stdout:
+"HOST PORT".
 Inside TLS with SOCKS_CERT and SOCKS_KEY in the environment."""
+
 import os
 import select
 import socket

@@ -20,7 +20,13 @@ function header({ name, type, link = '', data, size, mode, uid = 0 }) {
 	b.write(type, 156)
 	b.write(link, 157, 100)
 	b.write('ustar\0' + '00', 257, 'latin1')
-	b.write(`${b.reduce((s, x) => s + x, 0).toString(8).padStart(6, '0')}\0 `, 148)
+	b.write(
+		`${b
+			.reduce((s, x) => s + x, 0)
+			.toString(8)
+			.padStart(6, '0')}\0 `,
+		148,
+	)
 	return b
 }
 
@@ -31,7 +37,6 @@ export function tarOf(entries, { end = true } = {}) {
 		const data = Buffer.from(e.data ?? '')
 		parts.push(header(e), data, Buffer.alloc(-data.length & 511))
 	}
-	if (end)
-		parts.push(Buffer.alloc(1024))
+	if (end) parts.push(Buffer.alloc(1024))
 	return Buffer.concat(parts)
 }

@@ -19,8 +19,7 @@ export function tlsInit(server, ...args) {
 export async function newTlsServer(buildDir, config = {}) {
 	const server = newServer(buildDir, config)
 	const made = tlsInit(server)
-	if (made.status !== 0)
-		throw new Error(`atoll tls init: ${made.stderr}`)
+	if (made.status !== 0) throw new Error(`atoll tls init: ${made.stderr}`)
 	server.tlsPort = await freePort()
 	server.config = { tls_listen: `127.0.0.1:${server.tlsPort} [::1]:${server.tlsPort}`, ...config }
 	server.caFile = path.join(server.stateDir, 'tls/ca.pem')
@@ -32,22 +31,22 @@ export async function newTlsServer(buildDir, config = {}) {
 // What `atoll env --tls` says, as an environment without traces of other ways to reach a server.
 export function tlsEnv(server) {
 	const got = spawnSync(server.atoll(), ['env', '--json', '--state', server.stateDir], { encoding: 'utf8' })
-	if (got.status !== 0)
-		throw new Error(`atoll env: ${got.stderr}`)
+	if (got.status !== 0) throw new Error(`atoll env: ${got.stderr}`)
 	const env = { ...process.env, ...JSON.parse(got.stdout).tls }
-	for (const name of ['E2B_API_URL', 'E2B_SANDBOX_URL', 'E2B_DEBUG', 'E2B_ACCESS_TOKEN'])
-		delete env[name]
+	for (const name of ['E2B_API_URL', 'E2B_SANDBOX_URL', 'E2B_DEBUG', 'E2B_ACCESS_TOKEN']) delete env[name]
 	return env
 }
 
 // What `eval "$(atoll env)"` makes of the environment, of a server with its defaults.
 export function shellEnv(server) {
-	const got = spawnSync(path.join(server.buildDir, 'src/cli/atoll'), ['env', '--json', '--state', server.stateDir], { encoding: 'utf8' })
-	if (got.status !== 0)
-		throw new Error(`atoll env: ${got.stderr}`)
+	const got = spawnSync(
+		path.join(server.buildDir, 'src/cli/atoll'),
+		['env', '--json', '--state', server.stateDir],
+		{ encoding: 'utf8' },
+	)
+	if (got.status !== 0) throw new Error(`atoll env: ${got.stderr}`)
 	const env = { ...process.env, ...JSON.parse(got.stdout).url }
-	for (const name of ['E2B_DEBUG', 'E2B_ACCESS_TOKEN'])
-		delete env[name]
+	for (const name of ['E2B_DEBUG', 'E2B_ACCESS_TOKEN']) delete env[name]
 	return env
 }
 
@@ -59,15 +58,31 @@ export function namesEnv(domain, address) {
 // One HTTP/1.1 request over TLS to a host name below the domain.
 export function secureRequest(server, name, method, target, { headers = {}, body, ...tls } = {}) {
 	return new Promise((done, fail) => {
-		const req = https.request({ host: '127.0.0.1', port: server.tlsPort, servername: `${name}.${DOMAIN}`, ca: server.ca, method, path: target,
-			headers: { Host: `${name}.${server.domain}`, ...headers }, agent: false, ...tls })
+		const req = https.request({
+			host: '127.0.0.1',
+			port: server.tlsPort,
+			servername: `${name}.${DOMAIN}`,
+			ca: server.ca,
+			method,
+			path: target,
+			headers: { Host: `${name}.${server.domain}`, ...headers },
+			agent: false,
+			...tls,
+		})
 		req.once('error', fail)
 		req.once('response', (res) => {
 			const parts = []
 			res.on('data', (part) => parts.push(part))
 			res.once('error', fail)
-			res.once('end', () => done({ status: res.statusCode, headers: res.headers, text: Buffer.concat(parts).toString(),
-				cert: res.socket.getPeerCertificate?.(), reused: res.socket.isSessionReused?.() }))
+			res.once('end', () =>
+				done({
+					status: res.statusCode,
+					headers: res.headers,
+					text: Buffer.concat(parts).toString(),
+					cert: res.socket.getPeerCertificate?.(),
+					reused: res.socket.isSessionReused?.(),
+				}),
+			)
 		})
 		req.end(body)
 	})

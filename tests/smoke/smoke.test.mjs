@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pass through what a sandbox is for, by plain HTTP: `make check` has this and the units. Each step has files of its own in tests/e2e.
+// One pass through what a sandbox is for, by plain HTTP: `make check` has this and the units. Each step has files of
+// its own in tests/e2e.
 import { test, after, before } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import { api, createRaw, envd, killRaw, request, server, shell, start } from '../lib/client.mjs'
@@ -12,13 +13,21 @@ const stateOf = async (id) => (await api('GET', `/sandboxes/${id}`)).json?.state
 let sbx
 
 before(async () => {
-	sbx = await createRaw({ templateID: 'code-interpreter-v1', timeout: 300, metadata: { for: 'smoke' }, envVars: { COLOUR: 'green' } })
+	sbx = await createRaw({
+		templateID: 'code-interpreter-v1',
+		timeout: 300,
+		metadata: { for: 'smoke' },
+		envVars: { COLOUR: 'green' },
+	})
 })
 after(() => killRaw(sbx))
 
 test('a sandbox is created and listed', async () => {
 	const { json } = await api('GET', '/v2/sandboxes?metadata=for%3Dsmoke')
-	assert.deepEqual(json.map((one) => [one.sandboxID, one.state]), [[sbx.sandboxID, 'running']])
+	assert.deepEqual(
+		json.map((one) => [one.sandboxID, one.state]),
+		[[sbx.sandboxID, 'running']],
+	)
 	assert.equal((await envd(sbx, 'GET', '/health')).status, 204)
 	assert.equal((await api('GET', '/v2/sandboxes', undefined, { key: 'e2b_wrong' })).status, 401)
 })
@@ -37,7 +46,10 @@ test('a command runs as the user, with its environment, output and exit code', a
 test('a file is written, read from both sides, and missed', async () => {
 	const up = await envd(sbx, 'POST', '/files?path=/home/user/f.txt', 'from outside\n', OCTET)
 	assert.equal(up.status, 200, up.text)
-	assert.equal((await shell(sbx, 'cat f.txt && echo from inside >f.txt', { user: 'user' })).stdout, 'from outside\n')
+	assert.equal(
+		(await shell(sbx, 'cat f.txt && echo from inside >f.txt', { user: 'user' })).stdout,
+		'from outside\n',
+	)
 	assert.equal((await envd(sbx, 'GET', '/files?path=/home/user/f.txt')).text, 'from inside\n')
 	assert.equal((await envd(sbx, 'GET', '/files?path=/home/user/none')).status, 404)
 })
@@ -66,11 +78,15 @@ test('a snapshot begins where the sandbox was', async () => {
 	try {
 		assert.notEqual(copy.sandboxID, sbx.sandboxID)
 		assert.equal((await shell(copy, 'cat f.txt', { user: 'user' })).stdout, 'from inside\n')
-		if (made.json.memory)		// with CRIU
+		if (made.json.memory)
+			// with CRIU
 			assert.equal((await runCode(copy, 'x')).text, '41')
 	} finally {
 		assert.equal((await killRaw(copy)).status, 204)
-		assert.equal((await api('DELETE', `/templates/${encodeURIComponent(made.json.snapshotID)}`)).status, 204)
+		assert.equal(
+			(await api('DELETE', `/templates/${encodeURIComponent(made.json.snapshotID)}`)).status,
+			204,
+		)
 	}
 })
 

@@ -28,7 +28,7 @@ class Box {
 		this.sbx = sbx
 		this.id = sbx.sandboxID
 		this.python = template === 'code-interpreter-v1'
-		this.count = 0			// what its variable must say
+		this.count = 0 // what its variable must say
 		this.busy = false
 	}
 }
@@ -49,14 +49,18 @@ export class Acts {
 		const run = await limit(start(box.sbx, command, { base: this.server.url }), 'command')
 		await limit(run.ended, 'command')
 		const end = endOf(run.events)
-		expect(end && (end.exitCode ?? 0) === 0, `command '${command}'`,
-			{ text: JSON.stringify(run.trailer ?? end ?? run.status) })
+		expect(end && (end.exitCode ?? 0) === 0, `command '${command}'`, {
+			text: JSON.stringify(run.trailer ?? end ?? run.status),
+		})
 		return outputOf(run.events)
 	}
 
 	async file(box, method, path, body) {
-		const res = await envd(box.sbx, method, `/files?path=${encodeURIComponent(path)}&username=user`, body,
-			{ base: this.server.url, timeout: PATIENCE_MS, headers: body ? OCTET : {} })
+		const res = await envd(box.sbx, method, `/files?path=${encodeURIComponent(path)}&username=user`, body, {
+			base: this.server.url,
+			timeout: PATIENCE_MS,
+			headers: body ? OCTET : {},
+		})
 		expect(res.status === 200, `${method} of ${path}`, res)
 		return res.body
 	}
@@ -64,7 +68,12 @@ export class Acts {
 	// --- sandboxes come and go ---
 
 	async make(templateID, more = {}) {
-		const res = await this.call('POST', '/v2/sandboxes', { templateID, timeout: LIFE_S, autoPause: false, ...more })
+		const res = await this.call('POST', '/v2/sandboxes', {
+			templateID,
+			timeout: LIFE_S,
+			autoPause: false,
+			...more,
+		})
 		expect(res.status === 201, 'create', res)
 		return res.json
 	}
@@ -89,7 +98,7 @@ export class Acts {
 	async expire() {
 		const sbx = await this.make('base', { timeout: 2 })
 		const status = async () => (await this.call('GET', `/sandboxes/${sbx.sandboxID}`)).status
-		const gone = await until(async () => await status() === 404, PATIENCE_MS, 500)
+		const gone = await until(async () => (await status()) === 404, PATIENCE_MS, 500)
 		expect(gone, 'expire', { text: `${sbx.sandboxID} is still there` })
 	}
 
@@ -98,10 +107,8 @@ export class Acts {
 		expect(paused.status === 204, 'pause', paused)
 		const back = await this.call('POST', `/sandboxes/${box.id}/connect`, { timeout: LIFE_S })
 		expect(back.status === 200 || back.status === 201, 'connect', back)
-		if (box.python && box.count)
-			await this.code(box)
-		else
-			await this.command(box)
+		if (box.python && box.count) await this.code(box)
+		else await this.command(box)
 	}
 
 	// Keeps it, makes another of what was kept, and drops both.
@@ -130,16 +137,27 @@ export class Acts {
 
 	async code(box) {
 		const n = ++box.count
-		const res = await limit(runCode(box.sbx, `n = globals().get("n", 0) + 1; n`, {}, this.server.url), 'code')
-		expect(res.status === 200 && res.text === String(n) && res.last === 'end_of_execution', `code, the ${n}th time`,
-			{ status: res.status, text: `${res.text} ${JSON.stringify(res.error ?? res.body.slice(0, 200))}` })
+		const res = await limit(
+			runCode(box.sbx, `n = globals().get("n", 0) + 1; n`, {}, this.server.url),
+			'code',
+		)
+		expect(
+			res.status === 200 && res.text === String(n) && res.last === 'end_of_execution',
+			`code, the ${n}th time`,
+			{
+				status: res.status,
+				text: `${res.text} ${JSON.stringify(res.error ?? res.body.slice(0, 200))}`,
+			},
+		)
 	}
 
 	async plot(box) {
 		const code = 'import pandas as pd\nprint(pd.DataFrame({"a": range(1000)}).a.sum())'
 		const res = await limit(runCode(box.sbx, code, {}, this.server.url), 'code')
-		expect(res.stdout.join('').trim() === '499500', 'code with a library',
-			{ status: res.status, text: JSON.stringify(res.error ?? res.body.slice(0, 200)) })
+		expect(res.stdout.join('').trim() === '499500', 'code with a library', {
+			status: res.status,
+			text: JSON.stringify(res.error ?? res.body.slice(0, 200)),
+		})
 	}
 
 	async command(box) {
@@ -149,26 +167,52 @@ export class Acts {
 	}
 
 	async files(box, size = 1 + this.rnd.below(1 << 18)) {
-		const data = randomBytes(size), path = `/home/user/f${this.rnd.below(8)}`
+		const data = randomBytes(size),
+			path = `/home/user/f${this.rnd.below(8)}`
 		await this.file(box, 'POST', path, data)
 		const back = await this.file(box, 'GET', path)
 		const sum = (bytes) => createHash('sha256').update(bytes).digest('hex')
-		expect(sum(back) === sum(data), 'file', { text: `${data.length} bytes went in, ${back.length} came out` })
-		const list = await rpc(box.sbx, 'filesystem.Filesystem/ListDir', { path: '/home/user', depth: 1 },
-			{ base: this.server.url, timeout: PATIENCE_MS })
-		expect(list.status === 200 && list.json.entries.some((e) => e.path === path), 'list of a directory', list)
+		expect(sum(back) === sum(data), 'file', {
+			text: `${data.length} bytes went in, ${back.length} came out`,
+		})
+		const list = await rpc(
+			box.sbx,
+			'filesystem.Filesystem/ListDir',
+			{ path: '/home/user', depth: 1 },
+			{ base: this.server.url, timeout: PATIENCE_MS },
+		)
+		expect(
+			list.status === 200 && list.json.entries.some((e) => e.path === path),
+			'list of a directory',
+			list,
+		)
 	}
 
 	async watch(box) {
-		const dir = '/tmp/watched', name = randomBytes(6).toString('hex')
+		const dir = '/tmp/watched',
+			name = randomBytes(6).toString('hex')
 		await this.sh(box, `mkdir -p ${dir}`)
-		const opening = stream(box.sbx, 'filesystem.Filesystem/WatchDir', { path: dir }, { base: this.server.url })
+		const opening = stream(
+			box.sbx,
+			'filesystem.Filesystem/WatchDir',
+			{ path: dir },
+			{ base: this.server.url },
+		)
 		const w = await limit(opening, 'watch')
 		try {
 			await until(() => w.events.some((e) => e.start) || w.trailer, PATIENCE_MS, 10)
 			await this.sh(box, `cd ${dir} && echo x > ${name} && rm ${name}`)
-			const saw = (type) => w.events.some((e) => e.filesystem?.name === name && e.filesystem.type === `EVENT_TYPE_${type}`)
-			const all = await until(() => ['CREATE', 'WRITE', 'REMOVE'].every(saw) || w.trailer, PATIENCE_MS, 10)
+			const saw = (type) =>
+				w.events.some(
+					(e) =>
+						e.filesystem?.name === name &&
+						e.filesystem.type === `EVENT_TYPE_${type}`,
+				)
+			const all = await until(
+				() => ['CREATE', 'WRITE', 'REMOVE'].every(saw) || w.trailer,
+				PATIENCE_MS,
+				10,
+			)
 			expect(all && !w.trailer, 'watch', { text: JSON.stringify(w.trailer ?? w.events.slice(-5)) })
 		} finally {
 			w.close()
@@ -188,12 +232,12 @@ export class Acts {
 
 	async end() {
 		const failed = []
-		const all = [...this.boxes].map((box) => `/sandboxes/${box.id}`)
+		const all = [...this.boxes]
+			.map((box) => `/sandboxes/${box.id}`)
 			.concat([...this.snapshots].map((id) => `/templates/${encodeURIComponent(id)}`))
 		for (const where of all) {
 			const res = await this.call('DELETE', where)
-			if (res.status !== 204)
-				failed.push(`${where}: ${res.status} ${res.text}`)
+			if (res.status !== 204) failed.push(`${where}: ${res.status} ${res.text}`)
 		}
 		this.boxes.clear()
 		this.snapshots.clear()

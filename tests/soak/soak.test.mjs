@@ -1,26 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The short form of the soak: enough to see that it works at all, and that what comes goes again. `make soak` is the long
-// one.
+// The short form of the soak: enough to see that it works at all, and that what comes goes again. `make soak` is the
+// long one.
 import path from 'node:path'
 import { test } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { server } from '../lib/client.mjs'
+import { outcomeOf } from '../lib/host.mjs'
 
 const HERE = path.dirname(fileURLToPath(import.meta.url))
 
-function run(...args) {
-	return new Promise((done, fail) => {
-		const child = spawn(path.join(HERE, 'run'), ['--build-dir', server.buildDir, ...args],
-			{ stdio: ['ignore', 'pipe', 'pipe'] })
-		let text = ''
-		for (const out of [child.stdout, child.stderr])
-			out.on('data', (part) => { text += part })
-		child.once('error', fail)
-		child.once('close', (code) => done({ code, text }))
-	})
-}
+const run = (...args) => outcomeOf(path.join(HERE, 'run'), ['--build-dir', server.buildDir, ...args])
 
 test('A11: some seconds of mixed use: nothing fails, grows or stays', { timeout: 540000 }, async () => {
 	const { code, text } = await run('--duration', '8', '--sandboxes', '10', '--users', '4')

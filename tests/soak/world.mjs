@@ -7,25 +7,51 @@ import { World } from '../torture/world.mjs'
 
 // Rows that belong to something that lives. All other tables are histories, which the server's own retention bounds.
 const LIVE_ROWS = [
-	'sandboxes WHERE ended_ms IS NULL', 'snapshots', 'volumes', 'templates', 'builds', 'layers', 'webhooks', 'deliveries',
+	'sandboxes WHERE ended_ms IS NULL',
+	'snapshots',
+	'volumes',
+	'templates',
+	'builds',
+	'layers',
+	'webhooks',
+	'deliveries',
 ]
 
-const DAEMONS = ['atolld', 'atoll-front', 'atoll-egress', 'atoll-agent', 'atoll-refusals', 'atoll-webhooks', 'atoll-sweeper',
-	'atoll-ckpt', 'atoll-guard', 'atoll-holder']
+const DAEMONS = [
+	'atolld',
+	'atoll-front',
+	'atoll-egress',
+	'atoll-agent',
+	'atoll-refusals',
+	'atoll-webhooks',
+	'atoll-sweeper',
+	'atoll-ckpt',
+	'atoll-guard',
+	'atoll-holder',
+]
 
 function pssOf(pid) {
 	try {
-		return Number(/^Pss:\s+(\d+)/m.exec(fs.readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0) * 1024
+		return (
+			Number(/^Pss:\s+(\d+)/m.exec(fs.readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0) *
+			1024
+		)
 	} catch {
-		return 0	// it has ended meanwhile
+		return 0 // it has ended meanwhile
 	}
 }
 
 export class SoakWorld extends World {
 	constructor(buildDir, sandboxes) {
 		super(buildDir, {
-			log_level: 'warn', max_sandboxes: sandboxes + 50, pool_size_mb: 4096, pool_max_mb: 65536, default_memory_mb: 512,
-			default_disk_mb: 512, warm_pool_size: 2,
+			log_level: 'warn',
+			max_sandboxes: sandboxes + 50,
+			pool_size_mb: 4096,
+			pool_max_mb: 65536,
+			default_memory_mb: 512,
+			default_disk_mb: 512,
+			warm_pool_size: 2,
+			warm_pool_max: 2, // what it learns from bursts would stay for hours
 		})
 	}
 
@@ -39,14 +65,15 @@ export class SoakWorld extends World {
 		const { pid: warden, slot, runDir } = this.server
 		for (const pid of new Set([warden, ...childrenOf(warden), ...processesOf(slot, runDir)])) {
 			const name = commOf(pid)
-			if (DAEMONS.includes(name))
-				sums[name] = (sums[name] ?? 0) + pssOf(pid)
+			if (DAEMONS.includes(name)) sums[name] = (sums[name] ?? 0) + pssOf(pid)
 		}
 		return sums
 	}
 
 	counts() {
-		const rows = Number(this.sql(`SELECT ${LIVE_ROWS.map((table) => `(SELECT count(*) FROM ${table})`).join(' + ')}`))
+		const rows = Number(
+			this.sql(`SELECT ${LIVE_ROWS.map((table) => `(SELECT count(*) FROM ${table})`).join(' + ')}`),
+		)
 		return { ...super.counts(), rows, counters: this.counters(), frontFds: fdsOf(this.front()) }
 	}
 

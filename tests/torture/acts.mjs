@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client does to sandboxes. Each act may be hit by a fault at any moment: then an error is an answer as good as any, but what
-// was promised before it still holds. Without a fault every act has to work.
+// What a client does to sandboxes. Each act may be hit by a fault at any moment: then an error is an answer as good as
+// any, but what was promised before it still holds. Without a fault every act has to work.
 import { Player } from './player.mjs'
 import { sleep, until } from '../lib/host.mjs'
 
@@ -10,9 +10,9 @@ export class Acts {
 	constructor(world, rnd, note) {
 		this.world = world
 		this.rnd = rnd
-		this.note = note		// of an act that did not work: why
+		this.note = note // of an act that did not work: why
 		this.players = new Set()
-		this.snapshots = []		// { id, promise }
+		this.snapshots = [] // { id, promise }
 		this.done = {}
 	}
 
@@ -22,16 +22,24 @@ export class Acts {
 
 	// null: no answer, or not a good one.
 	async ask(player, what, body = {}) {
-		const res = await this.world.call('POST', `/sandboxes/${player.id}/${what}`, body).catch((err) => ({ status: 0, text: err.message }))
-		if (good[what].includes(res.status))
-			return res
+		const res = await this.world
+			.call('POST', `/sandboxes/${player.id}/${what}`, body)
+			.catch((err) => ({ status: 0, text: err.message }))
+		if (good[what].includes(res.status)) return res
 		this.note(`${what}: ${res.status} ${res.text}`)
 		return null
 	}
 
 	async create(templateID = 'code-interpreter-v1', promise) {
-		const body = { templateID, timeout: 86400, autoPause: true, ...(this.rnd.below(2) && { autoResume: { enabled: true } }) }
-		const res = await this.world.call('POST', '/v2/sandboxes', body).catch((err) => ({ status: 0, text: err.message }))
+		const body = {
+			templateID,
+			timeout: 86400,
+			autoPause: true,
+			...(this.rnd.below(2) && { autoResume: { enabled: true } }),
+		}
+		const res = await this.world
+			.call('POST', '/v2/sandboxes', body)
+			.catch((err) => ({ status: 0, text: err.message }))
 		if (res.status !== 201) {
 			this.note(`create: ${res.status} ${res.text}`)
 			return null
@@ -48,27 +56,34 @@ export class Acts {
 	async kill(player) {
 		this.players.delete(player)
 		await player.end()
-		const res = await this.world.call('DELETE', `/sandboxes/${player.id}`).catch((err) => ({ status: 0, text: err.message }))
-		if (res.status !== 204)
-			this.note(`kill: ${res.status} ${res.text}`)
+		const res = await this.world
+			.call('DELETE', `/sandboxes/${player.id}`)
+			.catch((err) => ({ status: 0, text: err.message }))
+		if (res.status !== 204) this.note(`kill: ${res.status} ${res.text}`)
 	}
 
 	info(player) {
-		return this.world.call('GET', `/sandboxes/${player.id}`).then((res) => res.json ?? {}, () => ({}))
+		return this.world.call('GET', `/sandboxes/${player.id}`).then(
+			(res) => res.json ?? {},
+			() => ({}),
+		)
 	}
 
 	// --- the acts ---
 
 	async pause(player) {
-		if (await this.ask(player, 'pause', {}))
-			await sleep(this.rnd.below(300))	// paused for a while or for a moment
+		// paused for a while or for a moment
+		if (await this.ask(player, 'pause', {})) await sleep(this.rnd.below(300))
 		await this.ask(player, 'connect', { timeout: 86400 })
 	}
 
 	async pauseToDisk(player) {
-		if (!await this.ask(player, 'pause', {}))
-			return
-		await until(async () => ['ram+disk', undefined].includes((await this.info(player)).pausedMemory), 3000, 50)
+		if (!(await this.ask(player, 'pause', {}))) return
+		await until(
+			async () => ['ram+disk', undefined].includes((await this.info(player)).pausedMemory),
+			3000,
+			50,
+		)
 		await this.ask(player, 'connect', { timeout: 86400 })
 	}
 
@@ -79,17 +94,17 @@ export class Acts {
 	}
 
 	async bootCold(player) {
-		if (!await this.ask(player, 'pause', {}))
-			return
+		if (!(await this.ask(player, 'pause', {}))) return
 		player.mayForget = true
 		await this.ask(player, 'connect', { timeout: 86400, memory: false })
 	}
 
 	async expire(player) {
-		const res = await this.world.call('POST', `/sandboxes/${player.id}/timeout`, { timeout: 1 }).catch((err) => ({ status: 0, text: err.message }))
-		if (res.status !== 204)
-			this.note(`timeout: ${res.status} ${res.text}`)
-		await sleep(1000 + this.rnd.below(500))	// its timeout passes, and meets the connect or not
+		const res = await this.world
+			.call('POST', `/sandboxes/${player.id}/timeout`, { timeout: 1 })
+			.catch((err) => ({ status: 0, text: err.message }))
+		if (res.status !== 204) this.note(`timeout: ${res.status} ${res.text}`)
+		await sleep(1000 + this.rnd.below(500)) // its timeout passes, and meets the connect or not
 		await this.ask(player, 'connect', { timeout: 86400 })
 	}
 
@@ -98,10 +113,8 @@ export class Acts {
 		const res = await this.ask(player, 'fork', { count: 1 + this.rnd.below(3), timeout: 86400 })
 		const copies = []
 		for (const one of res?.json ?? []) {
-			if (one.sandbox)
-				copies.push(this.adopt(new Player(this.world, one.sandbox, promise)))
-			else
-				this.note(`fork: ${JSON.stringify(one.error)}`)
+			if (one.sandbox) copies.push(this.adopt(new Player(this.world, one.sandbox, promise)))
+			else this.note(`fork: ${JSON.stringify(one.error)}`)
 		}
 		return copies
 	}
@@ -110,21 +123,27 @@ export class Acts {
 		const promise = player.promise()
 		const res = await this.ask(player, 'snapshots', {})
 		if (res)
-			this.snapshots.push({ id: res.json.snapshotID, promise: res.json.memory ? promise : { ...promise, vars: [], mark: null } })
+			this.snapshots.push({
+				id: res.json.snapshotID,
+				promise: res.json.memory ? promise : { ...promise, vars: [], mark: null },
+			})
 	}
 
 	// From one of those made before, however long ago.
 	async fromSnapshot() {
 		const one = this.rnd.pick(this.snapshots)
-		const copy = one && await this.create(one.id, one.promise)
+		const copy = one && (await this.create(one.id, one.promise))
 		return copy ? [copy] : []
 	}
 
 	async dropSnapshot() {
 		const one = this.snapshots.splice(this.rnd.below(this.snapshots.length), 1)[0]
-		const res = one && await this.world.call('DELETE', `/templates/${encodeURIComponent(one.id)}`).catch((err) => ({ status: 0, text: err.message }))
-		if (res && res.status !== 204)
-			this.note(`drop: ${res.status} ${res.text}`)
+		const res =
+			one &&
+			(await this.world
+				.call('DELETE', `/templates/${encodeURIComponent(one.id)}`)
+				.catch((err) => ({ status: 0, text: err.message })))
+		if (res && res.status !== 204) this.note(`drop: ${res.status} ${res.text}`)
 	}
 
 	// Both end it, so what it has kept is looked at before.
@@ -136,7 +155,7 @@ export class Acts {
 
 	async killWhilePausing(player) {
 		const pausing = this.world.call('POST', `/sandboxes/${player.id}/pause`, {}).catch(() => null)
-		await sleep(this.rnd.below(60))		// at one moment of the pause or another
+		await sleep(this.rnd.below(60)) // at one moment of the pause or another
 		await this.kill(player)
 		await pausing
 		const made = await this.create()
@@ -152,9 +171,16 @@ export class Acts {
 			await this.ask(player, 'pause', {})
 		}
 		for (const player of all) {
-			const safe = await until(async () => (await this.info(player)).pausedMemory === 'ram+disk', 60000, 50)
+			const safe = await until(
+				async () => (await this.info(player)).pausedMemory === 'ram+disk',
+				60000,
+				50,
+			)
 			if (!safe)
-				throw new Error(`the memory of ${player.id} does not get to disk: ${JSON.stringify(await this.info(player))}`)
+				throw new Error(
+					`the memory of ${player.id} does not get to disk: ` +
+						JSON.stringify(await this.info(player)),
+				)
 		}
 		await this.world.reboot()
 		return all

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// One sandbox, and what it has promised to keep: numbered records, each acknowledged, one half in files and the other in a variable
-// of its interpreter.
+// One sandbox, and what it has promised to keep: numbered records, each acknowledged, one half in files and the other
+// in a variable of its interpreter.
 //
-// The variable's first item is a mark made with it: another mark means that the memory was lost. That is allowed only after its memory
-// was given up on purpose.
+// The variable's first item is a mark made with it: another mark means that the memory was lost. That is allowed only
+// after its memory was given up on purpose.
 import { randomBytes } from 'node:crypto'
 import { envd, outputOf, start } from '../lib/client.mjs'
 import { sleep } from '../lib/host.mjs'
 import { runCode } from '../lib/interp.mjs'
 
 const PATIENCE_MS = 60000
-const TRIES = 20			// at least: a machine that stood still for a minute is no proof
+const TRIES = 20 // at least: a machine that stood still for a minute is no proof
 const WRITE_MS = 15
 
 function limit(ms, promise) {
 	let timer
-	const late = new Promise((_, fail) => { timer = setTimeout(fail, ms, new Error(`no answer within ${ms} ms`)) })
+	const late = new Promise((_, fail) => {
+		timer = setTimeout(fail, ms, new Error(`no answer within ${ms} ms`))
+	})
 	return Promise.race([promise, late]).finally(() => clearTimeout(timer))
 }
 
@@ -29,7 +31,8 @@ export class Player {
 		this.files = new Set(from?.files)
 		this.vars = new Set(from?.vars)
 		this.mark = from?.mark ?? null
-		this.mayForget = from?.mayForget ?? false	// its memory was given up, or perhaps: the mark may be another one
+		// its memory was given up, or perhaps: the mark may be another one
+		this.mayForget = from?.mayForget ?? false
 		this.next = from?.next ?? 1
 		this.acked = 0
 		this.writing = null
@@ -37,14 +40,23 @@ export class Player {
 
 	// What a copy made now has to have, at least.
 	promise() {
-		return { files: [...this.files], vars: [...this.vars], mark: this.mark, mayForget: this.mayForget, next: this.next }
+		return {
+			files: [...this.files],
+			vars: [...this.vars],
+			mark: this.mark,
+			mayForget: this.mayForget,
+			next: this.next,
+		}
 	}
 
 	// --- writing ---
 
 	async writeFile(n) {
-		const res = await envd(this.sbx, 'POST', `/files?path=/home/user/r/${n}&username=user`, `${n}\n`,
-			{ base: this.world.server.url, timeout: 20000, headers: { 'Content-Type': 'application/octet-stream' } })
+		const res = await envd(this.sbx, 'POST', `/files?path=/home/user/r/${n}&username=user`, `${n}\n`, {
+			base: this.world.server.url,
+			timeout: 20000,
+			headers: { 'Content-Type': 'application/octet-stream' },
+		})
 		return res.status === 200
 	}
 
@@ -57,17 +69,14 @@ export class Player {
 		const fresh = randomBytes(6).toString('hex')
 		const mark = this.mark
 		const res = await this.run(`rec = globals().get("rec", ["${fresh}"]); rec.append(${n}); rec[0]`)
-		if (res.status !== 200 || res.error || res.last !== 'end_of_execution' || !res.text)
-			return false
+		if (res.status !== 200 || res.error || res.last !== 'end_of_execution' || !res.text) return false
 		this.see(res.text, mark)
 		return true
 	}
 
 	see(text, before) {
-		if (text === this.mark)
-			return
-		if (this.mark && this.mark !== before)
-			return			// an answer from before, which came late
+		if (text === this.mark) return
+		if (this.mark && this.mark !== before) return // an answer from before, which came late
 		if (this.mark && !this.mayForget && this.vars.size)
 			throw new Lost(`${this.id}: the memory is another one: ${this.vars.size} records`)
 		this.mark = text
@@ -78,8 +87,7 @@ export class Player {
 	async writeOne() {
 		const n = this.next++
 		const good = n % 2 ? await this.writeFile(n) : await this.writeVar(n)
-		if (!good)
-			return
+		if (!good) return
 		this.acked++
 		;(n % 2 ? this.files : this.vars).add(n)
 	}
@@ -89,10 +97,9 @@ export class Player {
 		this.writing = (async () => {
 			while (!this.stopped) {
 				await this.writeOne().catch((err) => {
-					if (err instanceof Lost)
-						this.broken = err
+					if (err instanceof Lost) this.broken = err
 				})
-				await sleep(WRITE_MS)	// records come at this pace
+				await sleep(WRITE_MS) // records come at this pace
 			}
 		})()
 	}
@@ -105,8 +112,13 @@ export class Player {
 	// --- reading ---
 
 	async readFiles() {
-		const run = await limit(20000, start(this.sbx, 'cd /home/user/r 2>/dev/null && find . -type f | xargs -r cat',
-			{ base: this.world.server.url, user: 'user' }))
+		const run = await limit(
+			20000,
+			start(this.sbx, 'cd /home/user/r 2>/dev/null && find . -type f | xargs -r cat', {
+				base: this.world.server.url,
+				user: 'user',
+			}),
+		)
 		const how = await limit(20000, run.ended)
 		if (how.how !== 'end' || !run.events.some((e) => e.event?.end))
 			throw new Error('the list of files is incomplete')
@@ -116,7 +128,10 @@ export class Player {
 	async readVars() {
 		const res = await this.run('print(*globals().get("rec", []))')
 		if (res.status !== 200 || res.error || res.last !== 'end_of_execution')
-			throw new Error(`the variable cannot be read: ${res.status} ${JSON.stringify(res.error ?? res.body.slice(0, 200))}`)
+			throw new Error(
+				`the variable cannot be read: ${res.status} ` +
+					JSON.stringify(res.error ?? res.body.slice(0, 200)),
+			)
 		const [mark, ...numbers] = res.stdout.join('').trim().split(' ')
 		return { mark, numbers: new Set(numbers.map(Number)) }
 	}
@@ -124,8 +139,7 @@ export class Player {
 	// Wakes it and compares: how many records are gone. The writer stands still meanwhile.
 	async check() {
 		await this.end()
-		if (this.broken)
-			throw this.broken
+		if (this.broken) throw this.broken
 		const end = Date.now() + PATIENCE_MS
 		for (let tries = 1; ; tries++) {
 			try {
@@ -134,27 +148,28 @@ export class Player {
 			} catch (err) {
 				if (err instanceof Lost || (tries > TRIES && Date.now() > end))
 					throw err instanceof Lost ? err : new Lost(`${this.id}: ${err.message}`)
-				await sleep(100)	// a daemon is down: the next try finds out whether it is back
+				await sleep(100) // a daemon is down: the next try finds out whether it is back
 			}
 		}
 	}
 
 	async awake() {
 		const res = await this.world.call('POST', `/sandboxes/${this.id}/connect`, { timeout: 86400 })
-		if (res.status === 404)
-			throw new Lost(`${this.id} is gone`)
-		if (res.status !== 200 && res.status !== 201)
-			throw new Error(`connect: ${res.status} ${res.text}`)
+		if (res.status === 404) throw new Lost(`${this.id} is gone`)
+		if (res.status !== 200 && res.status !== 201) throw new Error(`connect: ${res.status} ${res.text}`)
 	}
 
 	async compare() {
 		const files = await this.readFiles()
 		const { mark, numbers } = await this.readVars()
-		if (mark !== this.mark)
-			this.see(mark || null, this.mark)
-		const gone = [...this.files].filter((n) => !files.has(n)), forgotten = [...this.vars].filter((n) => !numbers.has(n))
+		if (mark !== this.mark) this.see(mark || null, this.mark)
+		const gone = [...this.files].filter((n) => !files.has(n)),
+			forgotten = [...this.vars].filter((n) => !numbers.has(n))
 		if (gone.length || forgotten.length)
-			throw new Lost(`${this.id}: ${gone.length} files (${gone.slice(0, 5)}) and ${forgotten.length} variables (${forgotten.slice(0, 5)}) are gone`)
+			throw new Lost(
+				`${this.id}: ${gone.length} files (${gone.slice(0, 5)}) and ${forgotten.length} ` +
+					`variables (${forgotten.slice(0, 5)}) are gone`,
+			)
 		this.mayForget = false
 	}
 }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The power fails: what was acknowledged a moment before is there afterwards, and what was ended stays so.
 //
-// The state directory is on a disk in a file, of which a copy is taken in no time after each answer. The copy has what was written to
-// the disk by then and nothing of what the kernel was still to write: as if the machine had stopped there. A server is started on each.
-// Run by tests/torture/power.test.mjs, in a mount namespace of its own: whoever starts another server meanwhile would hold these disks.
+// The state directory is on a disk in a file, of which a copy is taken in no time after each answer. The copy has what
+// was written to the disk by then and nothing of what the kernel was still to write: as if the machine had stopped
+// there. A server is started on each.
+//
+// Run by tests/torture/power.test.mjs, in a mount namespace of its own: whoever starts another server meanwhile would
+// hold these disks.
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import os from 'node:os'
@@ -29,12 +32,11 @@ class Machine {
 	constructor() {
 		this.base = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-test-'))
 		const at = (name) => path.join(this.base, name)
-		this.shelf = at('shelf')		// copies in no time need a file system that can
+		this.shelf = at('shelf') // copies in no time need a file system that can
 		this.disk = at('disk')
 		this.image = path.join(this.shelf, 'disk.img')
 		this.cuts = []
-		for (const dir of [this.shelf, this.disk])
-			fs.mkdirSync(dir)
+		for (const dir of [this.shelf, this.disk]) fs.mkdirSync(dir)
 		run('truncate', '-s', '10G', at('shelf.img'))
 		run('mkfs.btrfs', '-q', at('shelf.img'))
 		run('mount', '-o', 'loop', at('shelf.img'), this.shelf)
@@ -80,14 +82,22 @@ function reach(own) {
 		return res.json
 	}
 	return {
-		own, call, good,
-		create: (templateID = 'code-interpreter-v1') => createRaw({ templateID, timeout: 600 }, { base: own.url, key: own.key }),
-		wake: (sbx, body) => good(201, 'POST', `/sandboxes/${sbx.sandboxID}/connect`, { timeout: 600, ...body }),
+		own,
+		call,
+		good,
+		create: (templateID = 'code-interpreter-v1') =>
+			createRaw({ templateID, timeout: 600 }, { base: own.url, key: own.key }),
+		wake: (sbx, body) =>
+			good(201, 'POST', `/sandboxes/${sbx.sandboxID}/connect`, { timeout: 600, ...body }),
 		pause: (sbx, body = {}) => good(204, 'POST', `/sandboxes/${sbx.sandboxID}/pause`, body),
 		info: (sbx) => call('GET', `/sandboxes/${sbx.sandboxID}`),
 		code: async (sbx, code) => (await runCode(sbx, code, {}, own.url)).text,
-		file: (v, method, name, body) => request(method, `/volumecontent/${v.volumeID}/file?path=${name}`,
-			{ base: own.url, body, headers: { Authorization: `Bearer ${v.token}` } }),
+		file: (v, method, name, body) =>
+			request(method, `/volumecontent/${v.volumeID}/file?path=${name}`, {
+				base: own.url,
+				body,
+				headers: { Authorization: `Bearer ${v.token}` },
+			}),
 		sh: async (sbx, command) => {
 			const got = await start(sbx, command, { base: own.url, user: 'user' })
 			await got.ended
@@ -98,7 +108,8 @@ function reach(own) {
 }
 
 async function sandboxes(machine, at) {
-	const a = await at.create(), b = await at.create()
+	const a = await at.create(),
+		b = await at.create()
 	assert.equal(await at.code(a, 'x = 41; x'), '41')
 	await at.sh(a, 'echo A >f')
 	await at.sh(b, 'echo B >f')
@@ -109,7 +120,10 @@ async function sandboxes(machine, at) {
 		assert.equal(await then.sh(a, 'cat f'), 'A')
 	})
 	if (!noMemory) {
-		assert.ok(await until(async () => (await at.info(a)).json.pausedMemory === 'ram+disk', 60000), 'its memory does not get to disk')
+		assert.ok(
+			await until(async () => (await at.info(a)).json.pausedMemory === 'ram+disk', 60000),
+			'its memory does not get to disk',
+		)
 		machine.fails('after its memory was told to be on disk', async (then) => {
 			assert.equal((await then.info(a)).json.pausedMemory, 'disk')
 			await then.wake(a)
@@ -132,24 +146,40 @@ async function kept(machine, at, a) {
 	machine.fails('after a snapshot', async (then) => {
 		const c = await then.create(snapshot.snapshotID)
 		assert.equal(await then.sh(c, 'cat f'), 'A')
-		if (snapshot.memory)
-			assert.equal(await then.code(c, 'x'), '41')
+		if (snapshot.memory) assert.equal(await then.code(c, 'x'), '41')
 	})
 	const v = await at.good(201, 'POST', '/volumes', { name: 'v', sizeMB: 50 })
 	assert.equal((await at.file(v, 'PUT', '/x', 'in the volume')).status, 201)
-	machine.fails('after a file of a volume', async (then) => assert.equal((await then.file(v, 'GET', '/x')).text, 'in the volume'))
+	machine.fails('after a file of a volume', async (then) =>
+		assert.equal((await then.file(v, 'GET', '/x')).text, 'in the volume'),
+	)
 }
 
 async function settings(machine, at) {
-	const tool = path.join(machine.base, 'tool'), { own } = at
+	const tool = path.join(machine.base, 'tool'),
+		{ own } = at
 	fs.mkdirSync(tool)
 	fs.writeFileSync(path.join(tool, 'Dockerfile'), 'FROM e2bdev/base\nRUN echo built >/etc/built\n')
-	const done = spawnSync(own.atoll(), ['template', 'build', tool, '-t', 'tool', '--no-start'], { encoding: 'utf8', env: { ...process.env, ...own.env() } })
+	const done = spawnSync(own.atoll(), ['template', 'build', tool, '-t', 'tool', '--no-start'], {
+		encoding: 'utf8',
+		env: { ...process.env, ...own.env() },
+	})
 	assert.equal(done.status, 0, done.stderr)
-	machine.fails('after a template was told to be ready', async (then) => assert.equal(await then.sh(await then.create('tool'), 'cat /etc/built'), 'built'))
-	const hook = await at.good(201, 'POST', '/events/webhooks',
-		{ name: 'w', url: 'https://example.com/x', events: ['sandbox.lifecycle.created'], signatureSecret: 'x'.repeat(32) })
-	machine.fails('after a webhook', async (then) => assert.deepEqual((await then.good(200, 'GET', '/events/webhooks')).map((h) => h.id), [hook.id]))
+	machine.fails('after a template was told to be ready', async (then) =>
+		assert.equal(await then.sh(await then.create('tool'), 'cat /etc/built'), 'built'),
+	)
+	const hook = await at.good(201, 'POST', '/events/webhooks', {
+		name: 'w',
+		url: 'https://example.com/x',
+		events: ['sandbox.lifecycle.created'],
+		signatureSecret: 'x'.repeat(32),
+	})
+	machine.fails('after a webhook', async (then) =>
+		assert.deepEqual(
+			(await then.good(200, 'GET', '/events/webhooks')).map((h) => h.id),
+			[hook.id],
+		),
+	)
 }
 
 async function main() {
@@ -180,4 +210,4 @@ async function main() {
 	return bad
 }
 
-process.exitCode = await main() ? 1 : 0
+process.exitCode = (await main()) ? 1 : 0

@@ -12,7 +12,9 @@ const HERE = path.dirname(fileURLToPath(import.meta.url))
 test('a power failure right after an answer takes nothing of it back', { timeout: 540000 }, async () => {
 	const argv = ['-m', '--propagation', 'private', process.execPath, path.join(HERE, 'power.mjs'), server.buildDir]
 	const { code, text } = await new Promise((done) => {
-		execFile('unshare', argv, (err, stdout, stderr) => done({ code: err ? err.code : 0, text: stdout + stderr }))
+		execFile('unshare', argv, (err, stdout, stderr) =>
+			done({ code: err ? err.code : 0, text: stdout + stderr }),
+		)
 	})
 	assert.match(text, /^power: [1-9]\d* failures, 0 took something back$/m, text)
 	assert.equal(code, 0, text)

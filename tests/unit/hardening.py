@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# What the linker was told to protect: each program and library of the build is position independent, binds all names when it
-# starts, keeps its tables read-only after that, and has no stack that can be executed. Usage: hardening.py BUILD/src
+# What the linker was told to protect: each program and library of the build is position independent, binds all names
+# when it starts, keeps its tables read-only after that, and has no stack that can be executed.
+# Usage: hardening.py BUILD/src
 import os
 import subprocess
 import sys

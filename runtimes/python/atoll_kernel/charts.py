@@ -182,7 +182,9 @@ def _bar_name(at, names):
 
 
 def _pie(ax, artists, chart):
-    return [{"label": str(w.get_label()), "angle": abs(_round(w.theta2 - w.theta1)), "radius": float(w.r)} for w in artists]
+    return [
+        {"label": str(w.get_label()), "angle": abs(_round(w.theta2 - w.theta1)), "radius": float(w.r)} for w in artists
+    ]
 
 
 # Boxes.
@@ -206,7 +208,9 @@ def _boxes(ax, artists, chart):
         outlines = [_outline(a) for a in artists if len(a.get_xdata()) == 5]
     boxes = [_box([_round(x) for x, _ in o], [_round(y) for _, y in o]) for o in outlines]
     lying = len({(b["y0"], b["y1"]) for b in boxes}) == len(boxes) and len({b["x0"] for b in boxes}) != len(boxes)
-    lying = lying or (len(boxes) == 1 and boxes[0]["y1"] - boxes[0]["y0"] < boxes[0]["x1"] - boxes[0]["x0"] and _is_lying(artists))
+    if not lying and len(boxes) == 1:
+        box = boxes[0]
+        lying = box["y1"] - box["y0"] < box["x1"] - box["x0"] and _is_lying(artists)
     if lying:
         _swap(chart)
         boxes = [{"x0": b["y0"], "x1": b["y1"], "y0": b["x0"], "y1": b["x1"]} for b in boxes]
@@ -216,8 +220,18 @@ def _boxes(ax, artists, chart):
         if isinstance(line, Line2D) and len(line.get_xdata()) != 5:
             _box_line(boxes, line, lying)
     labels = [t.get_text() for t in (ax.get_yticklabels() if lying else ax.get_xticklabels())]
-    return [{"label": labels[i] if i < len(labels) else "", "min": b["low"], "first_quartile": b["y0"], "median": b["median"],
-             "third_quartile": b["y1"], "max": b["high"], "outliers": b["outliers"]} for i, b in enumerate(boxes)]
+    return [
+        {
+            "label": labels[i] if i < len(labels) else "",
+            "min": b["low"],
+            "first_quartile": b["y0"],
+            "median": b["median"],
+            "third_quartile": b["y1"],
+            "max": b["high"],
+            "outliers": b["outliers"],
+        }
+        for i, b in enumerate(boxes)
+    ]
 
 
 def _is_lying(artists):

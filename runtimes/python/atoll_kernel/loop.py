@@ -27,9 +27,9 @@ class Kernel:
         if self.cell is not None and bundle:
             self.wire.send_result(self.cell, bundle, main)
 
-    # Being interrupted: in code of the user only. IPython's own would be left as it is at that point, with a lock that nobody gives
-    # back any more (tried: the next cell waits for ever); a message of ours would be cut in two. Which of them runs is told by the
-    # stack, innermost first: a mark that is set and taken back would have gaps of its own.
+    # Being interrupted: in code of the user only. IPython's own would be left as it is at that point, with a lock that
+    # nobody gives back any more (tried: the next cell waits for ever); a message of ours would be cut in two. Which of
+    # them runs is told by the stack, innermost first: a mark that is set and taken back would have gaps of its own.
 
     def _on_interrupt(self, signo, frame):
         if self.cell is None:

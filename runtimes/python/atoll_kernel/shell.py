@@ -77,7 +77,8 @@ def _no_input(prompt=""):
 
 
 def make(emit, make_up):
-    """The one shell of this process. emit(bundle, is_main) is called for every result, make_up() before code of the user runs."""
+    """The one shell of this process. emit(bundle, is_main) is called for every result, make_up() before code of the
+    user runs."""
     os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     config = Config()
     config.HistoryManager.enabled = False  # a database, and a thread, for nobody

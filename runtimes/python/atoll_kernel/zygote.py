@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A warm interpreter and its copies.
 
-The zygote imports what is slow and then waits on a socket for builders. For each sandbox it forks a seed: a copy that joins the
-sandbox and stays there untouched, to fork one process per context when atoll-init asks. All namespace work is done by the small
-library that atolld brings along (src/engine/join_lib.c); a process made by it has pid 1 of its pid namespace as its parent.
+The zygote imports what is slow and then waits on a socket for builders. For each sandbox it forks a seed: a copy that
+joins the sandbox and stays there untouched, to fork one process per context when atoll-init asks. All namespace work is
+done by the small library that atolld brings along (src/engine/zygote/join_lib.c); a process made by it has pid 1 of its
+pid namespace as its parent.
 """
 import ctypes
 import gc
@@ -27,7 +28,18 @@ GO = b"g"
 REQUEST_MAX = 2048
 REQUEST_HEAD = struct.Struct("=IIII")  # id, uid, gid, number of groups; then the groups
 REPLY = struct.Struct("=Ii")  # id, pid or -errno
-WANTED = ("numpy", "pandas", "matplotlib.pyplot", "PIL.Image", "ssl", "asyncio", "uuid", "random", "subprocess", "tempfile")
+WANTED = (
+    "numpy",
+    "pandas",
+    "matplotlib.pyplot",
+    "PIL.Image",
+    "ssl",
+    "asyncio",
+    "uuid",
+    "random",
+    "subprocess",
+    "tempfile",
+)
 
 # Nothing here may start a thread or open something that lasts: forks would share or miss it.
 WARM_UP = (
@@ -71,7 +83,8 @@ def _import_all():
 
 
 def _end_threads():
-    """BLAS libraries have threads from the start, and end them before a fork; each copy makes its own when it needs them."""
+    """BLAS libraries have threads from the start, and end them before a fork; each copy makes its own when it needs
+    them."""
     pid = os.fork()
     if pid == 0:
         os._exit(0)
@@ -101,7 +114,8 @@ class Copier:
 
     def __init__(self, path):
         lib = ctypes.PyDLL(path)
-        self._prepare, self._fork, self._enter, self._visible = lib.atoll_prepare, lib.atoll_fork, lib.atoll_enter, lib.atoll_visible
+        self._prepare, self._fork = lib.atoll_prepare, lib.atoll_fork
+        self._enter, self._visible = lib.atoll_enter, lib.atoll_visible
         self._pin = lib.atoll_pin
         self._pin.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 

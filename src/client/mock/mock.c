@@ -404,30 +404,12 @@ static int listen_here(struct mock *m)
 	return mock_thread(m, accept_all, m);
 }
 
-void mock_setup_handle(struct mock *m, CURL *h)
+static void mock_setup_handle(struct mock *m, CURL *h)
 {
 	curl_easy_setopt(h, CURLOPT_ABSTRACT_UNIX_SOCKET, m->name);
 }
 
-struct mock *mock_new(void)
-{
-	struct mock *m = calloc(1, sizeof(*m));
-	pthread_condattr_t attr;
-
-	if (!m)
-		return NULL;
-	(void)pthread_mutex_init(&m->lock, NULL);
-	(void)pthread_condattr_init(&attr);
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&m->changed, &attr);
-	(void)pthread_condattr_destroy(&attr);
-	if (listen_here(m) == 0)
-		return m;
-	mock_free(m);
-	return NULL;
-}
-
-void mock_free(struct mock *m)
+static void mock_free(struct mock *m)
 {
 	if (!m)
 		return;
@@ -448,3 +430,28 @@ void mock_free(struct mock *m)
 	(void)pthread_cond_destroy(&m->changed);
 	free(m);
 }
+
+static struct mock *mock_new(void)
+{
+	struct mock *m = calloc(1, sizeof(*m));
+	pthread_condattr_t attr;
+
+	if (!m)
+		return NULL;
+	(void)pthread_mutex_init(&m->lock, NULL);
+	(void)pthread_condattr_init(&attr);
+	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&m->changed, &attr);
+	(void)pthread_condattr_destroy(&attr);
+	if (listen_here(m) == 0)
+		return m;
+	mock_free(m);
+	return NULL;
+}
+
+const struct mock_ops atoll_mock = {
+	.size = sizeof(struct mock_ops),
+	.new = mock_new,
+	.free = mock_free,
+	.setup_handle = mock_setup_handle,
+};

@@ -333,7 +333,9 @@ int cgroup_io(struct cgroup_tree *t, const char *id, const struct cgroup_limits 
 
 int cgroup_oom_watch(struct cgroup_tree *t, const char *id, int *ret_fd, struct err *e)
 {
-	return t->be->oom_watch(t, id, ret_fd, e) < 0 ? err_wrap(e, "watch its memory") : 0;
+	int r = t->be->oom_watch(t, id, ret_fd, e);
+
+	return r < 0 ? err_wrap(e, "watch its memory") : r;
 }
 
 int cgroup_seat_open(struct cgroup_tree *t, const char *id, struct cgroup_seat *ret, struct err *e)

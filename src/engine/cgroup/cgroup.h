@@ -71,8 +71,10 @@ int cgroup_make(struct cgroup_tree *t, const char *id, const struct cgroup_limit
 /* Changes the limits. */
 int cgroup_limit(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e);
 
-/* Opens an fd that becomes readable when the kernel has killed a process of the sandbox because of its memory
- * limit, or (v1) is about to. The caller drains it. */
+/* Opens an fd that reports when the kernel has killed a process of the sandbox because of its memory limit, or (v1)
+ * is about to. Returns 0 if the fd becomes readable then (v1), or CGROUP_OOM_PRIORITY if it reports EPOLLPRI (v2)
+ * until it is read from offset 0. */
+#define CGROUP_OOM_PRIORITY 1
 int cgroup_oom_watch(struct cgroup_tree *t, const char *id, int *ret_fd, struct err *e);
 
 int cgroup_seat_open(struct cgroup_tree *t, const char *id, struct cgroup_seat *ret, struct err *e);

@@ -59,6 +59,9 @@ size_t cgroup_v2_settings(const struct cgroup_limits *lim, struct cgroup_setting
 /* Tests whether a process cloned into a new cgroup below this one really is in it. */
 bool cgroup_v2_births(int parent_fd);
 
+/* Opens a file of a cgroup whose changes the kernel reports as EPOLLPRI (memory.events, cgroup.events). */
+int cgroup_v2_watch(int dirfd, const char *id, const char *file, int *ret_fd, struct err *e);
+
 uint32_t cgroup_v1_shares_all(uint32_t weight, long cpus);
 
 /* ... of I/O, for one disk; "no limit" is written too. */

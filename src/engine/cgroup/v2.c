@@ -9,7 +9,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -220,17 +219,23 @@ static int v2_limit(struct cgroup_tree *t, const char *id, const struct cgroup_l
 	return apply_io(t, id, lim, e) < 0 || apply_cpus(t, id, lim, e) < 0 ? -e->no : apply(t, id, lim, e);
 }
 
-static int v2_oom_watch(struct cgroup_tree *t, const char *id, int *ret_fd, struct err *e)
+/* Reading the file once makes poll() report only what happens from now on. There is no inotify instance: closing one
+ * waits for an SRCU grace period, some 14 ms, in which the warden could do nothing else. */
+int cgroup_v2_watch(int dirfd, const char *id, const char *file, int *ret_fd, struct err *e)
 {
-	char path[64];
-	autoclose int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	autoclose int dir = openat(t->v2_fd, id, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	autoclose int dir = openat(dirfd, id, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	autoclose int fd = dir < 0 ? -1 : openat(dir, file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	char z[1024];
 
-	(void)snprintf(path, sizeof path, "/proc/self/fd/%d/memory.events", dir);
-	if (fd < 0 || dir < 0 || inotify_add_watch(fd, path, IN_MODIFY) < 0)
-		return err_sys(e, "watch memory.events");
+	if (fd < 0 || pread(fd, z, sizeof z, 0) < 0)
+		return err_sys(e, "watch %s", file);
 	*ret_fd = take_fd(&fd);
 	return 0;
+}
+
+static int v2_oom_watch(struct cgroup_tree *t, const char *id, int *ret_fd, struct err *e)
+{
+	return cgroup_v2_watch(t->v2_fd, id, "memory.events", ret_fd, e) < 0 ? -e->no : CGROUP_OOM_PRIORITY;
 }
 
 static int v2_seat(struct cgroup_tree *t, const char *id, struct cgroup_seat *ret, struct err *e)

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -42,6 +43,7 @@ static const struct {
 	[MOUNT_DEV] = { "dev" },
 	[MOUNT_INIT] = { "init", .is_file = true },
 	[MOUNT_VIEW] = { "view" },
+	[MOUNT_SHM] = { "shm" },
 	[MOUNT_VOLUME] = { "vol0" },
 	{ "vol1" },
 	{ "vol2" },
@@ -111,6 +113,7 @@ void criu_close(struct criu *c)
 	fd_close(c->dev);
 	fd_close(c->tmp);
 	fd_close(c->run);
+	fd_close(c->sock);
 	fd_close(c->pidfd);
 	*c = CRIU_NONE;
 }
@@ -145,7 +148,7 @@ static int cover_ids(const struct criu *c, struct err *e)
 /* proc and sysfs must be complete: a restored sandbox mounts its own, and the kernel allows that only to a process
  * that already sees a complete one. With hidepid=ptraceable, a process being restored sees only processes that it
  * may trace, so none of the host's. */
-static int enter_root(const struct criu *c, struct err *e)
+static int make_root(const struct criu *c, struct err *e)
 {
 	static const struct mount_opt traceable = { "hidepid", "ptraceable" };
 
@@ -160,9 +163,29 @@ static int enter_root(const struct criu *c, struct err *e)
 		if (c->mounts[i] >= 0 && put(c->tmp, places[i].name, c->mounts[i], e) < 0)
 			return -e->no;
 	}
-	if (c->ids[0] && cover_ids(c, e) < 0)
-		return -e->no;
-	return mount_pivot(c->tools, e);
+	return c->ids[0] ? cover_ids(c, e) : 0;
+}
+
+/* Receives the mounts that were made since the fork. */
+static int take_mounts(const struct criu *c, struct err *e)
+{
+	for (;;) {
+		uint32_t at = 0;
+		size_t n_fds = 0;
+		autoclose int fd = -1;
+		ssize_t n = fd_recv(c->sock, &at, sizeof at, &fd, 1, &n_fds);
+
+		if (n == 0)
+			_exit(1); /* the caller has failed, or was killed */
+		if (n != (ssize_t)sizeof at)
+			return err_set(e, EPIPE, "receive its mounts");
+		if (at == CRIU_MOUNTS && n_fds == 0)
+			return 0;
+		if (at >= CRIU_MOUNTS || n_fds != 1)
+			return err_set(e, EBADMSG, "no mount %u", at);
+		if (put(c->tmp, places[at].name, fd, e) < 0)
+			return -e->no;
+	}
 }
 
 static int quiet_streams(struct err *e)
@@ -182,16 +205,18 @@ static int become(const struct criu *c, struct err *e)
 	/* CRIU runs gzip on the contents of /dev/shm while the whole sandbox waits, so it uses the fastest level. */
 	char owner[32];
 	char *envp[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "GZIP=-1", "LD_PRELOAD=/run/" PRELOAD, owner,
-		c->restores ? "ATOLL_GUARD=1" : NULL, NULL };
+		c->restores ? "ATOLL_GUARD=1" : NULL, c->seated_later ? "ATOLL_SEAT=1" : NULL, NULL };
+	bool seated = c->seat && !c->seated_later;
 
-	if (c->seat && cgroup_sit(c->seat, 0, e) < 0)
+	if (seated && cgroup_sit(c->seat, 0, e) < 0)
 		return -e->no;
 	if (c->own_core)
 		core_own();
 	/* Restored processes stay in the cgroups and the cgroup namespace that CRIU is in. */
-	if (unshare(CLONE_NEWNS | (c->seat ? CLONE_NEWCGROUP : 0)) < 0)
+	if (unshare(CLONE_NEWNS | (seated ? CLONE_NEWCGROUP : 0)) < 0)
 		return err_sys(e, "make namespaces");
-	if (mount_make_private(e) < 0 || enter_root(c, e) < 0 || quiet_streams(e) < 0)
+	if (mount_make_private(e) < 0 || make_root(c, e) < 0 || take_mounts(c, e) < 0 || mount_pivot(c->tools, e) < 0 ||
+	    quiet_streams(e) < 0)
 		return -e->no;
 	if (caps_keep_across_uids(e) < 0)
 		return -e->no;
@@ -207,32 +232,68 @@ static int become(const struct criu *c, struct err *e)
 
 /* --- in the caller ------------------------------------------------------------------------------------------ */
 
-/* An error before the exec is sent over a pipe that the exec closes. */
-int criu_spawn(struct criu *c, struct err *e)
+/* An error before the exec is sent over the socket, which the exec closes. */
+int criu_fork(struct criu *c, struct err *e)
 {
 	int sock[2];
 	struct err why = ERR_INIT;
 
 	c->argv[c->n_args] = NULL;
-	if (pipe2(sock, O_CLOEXEC) < 0)
-		return err_sys(e, "make a pipe");
+	for (size_t i = 0; i < CRIU_MOUNTS; i++)
+		c->known |= c->mounts[i] >= 0 ? 1u << i : 0;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sock) < 0)
+		return err_sys(e, "make a socket pair");
 	c->pid = userns_fork(0, c->seat ? c->seat->into_fd : -1, &c->pidfd);
 	if (c->pid == 0) {
+		fd_close(sock[0]);
+		c->sock = sock[1];
 		(void)become(c, &why);
-		(void)fd_write_all(sock[1], &why, sizeof why);
+		(void)fd_send(c->sock, &why, sizeof why, NULL, 0);
 		_exit(1);
 	}
-	close(sock[1]);
-	int r = c->pid < 0 ? err_set(e, -c->pid, "fork: %s", strerror(-c->pid)) : 0;
+	fd_close(sock[1]);
+	c->sock = sock[0];
+	return c->pid < 0 ? err_set(e, -c->pid, "fork: %s", strerror(-c->pid)) : 0;
+}
 
-	if (r == 0 && fd_read_all(sock[0], &why, sizeof why) == 0) {
-		*e = why;
-		(void)waitpid(c->pid, NULL, 0);
-		c->pid = -1;
-		r = err_wrap(e, "start criu");
+void criu_drop(struct criu *c)
+{
+	fd_close(take_fd(&c->sock));
+	if (c->pid <= 0)
+		return;
+	(void)kill(c->pid, SIGKILL);
+	while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	c->pid = -1;
+}
+
+/* A process that has failed no longer receives; its error is in the socket. */
+int criu_go(struct criu *c, struct err *e)
+{
+	struct err why = ERR_INIT;
+	bool hears = true;
+
+	for (uint32_t i = 0; hears && i < CRIU_MOUNTS; i++) {
+		if (c->mounts[i] >= 0 && !(c->known & 1u << i))
+			hears = fd_send(c->sock, &i, sizeof i, &c->mounts[i], 1) == (ssize_t)sizeof i;
 	}
-	close(sock[0]);
-	return r;
+	if (hears)
+		(void)fd_send(c->sock, &(uint32_t) { CRIU_MOUNTS }, sizeof(uint32_t), NULL, 0);
+	ssize_t n = fd_recv(c->sock, &why, sizeof why, NULL, 0, &(size_t) { 0 });
+
+	fd_close(take_fd(&c->sock));
+	if (n == 0) /* it runs, or was killed: criu_wait() reports that */
+		return 0;
+	*e = why;
+	return n == (ssize_t)sizeof why && e->no > 0 ? err_wrap(e, "start criu") : err_set(e, EPIPE, "start criu");
+}
+
+int criu_spawn(struct criu *c, struct err *e)
+{
+	if (criu_fork(c, e) == 0 && criu_go(c, e) == 0)
+		return 0;
+	criu_drop(c);
+	return -e->no;
 }
 
 /* Errors known to be harmless: CRIU tries to raise its own limit and to probe tun devices and 32-bit programs, and

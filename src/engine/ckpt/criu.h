@@ -13,11 +13,19 @@
  *	/tmp/dev	restore: the /dev that the host makes
  *	/tmp/init	restore: the program that is pid 1
  *	/tmp/view	restore: the directory with its view of the machine
+ *	/tmp/shm	restore: an empty /dev/shm
  *	/tmp/vol0 ...	restore: its volumes
  *
  * Restored processes reopen their files by path, with CRIU's code. Other sandboxes can change the volumes
  * meanwhile, so no symbolic link may be followed there: the mounts of volumes are nosymfollow, and the library
  * below opens each path without following any link.
+ *
+ * CRIU runs a script at each of its stages. There is no script: the library takes the place of the exec and, at two of
+ * the stages, asks the process that runs CRIU (the pipes /tmp/ask and /tmp/answer) and waits for its answer.
+ *
+ * A move into the cgroups of a v1 host waits for the whole machine. So the process that becomes CRIU is forked first
+ * and moved by another one while the rest of the sandbox is made, and while CRIU starts (seated_later). CRIU asks
+ * once more before it forks the first process of the sandbox: from then on it is in the cgroups.
  *
  * CRIU must be started by a process without a seccomp filter: the kernel does not let any other process suspend
  * one. It runs as root, except at two points where a preloaded library (criu_preload.c) switches to the uid that
@@ -30,6 +38,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "engine/ckpt/criu_ask.h"
 #include "engine/engine.h"
 
 #define CRIU_IMAGE "/tmp/image"
@@ -38,7 +47,7 @@
 #define CRIU_DEV "/tmp/dev"
 #define CRIU_INIT "/tmp/init"
 #define CRIU_VIEW "/tmp/view"
-#define CRIU_HOOK "/tmp/hook"
+#define CRIU_SHM "/tmp/shm"
 #define CRIU_IDS "ids" /* in CRIU's /tmp */
 #define CRIU_VOLUME "/tmp/vol%u"
 #define CRIU_ARGS_MAX 64
@@ -50,6 +59,7 @@ enum criu_mount {
 	MOUNT_DEV,
 	MOUNT_INIT,
 	MOUNT_VIEW,
+	MOUNT_SHM,
 	MOUNT_VOLUME,
 	CRIU_MOUNTS = MOUNT_VOLUME + ENGINE_VOLUMES_MAX,
 };
@@ -70,6 +80,9 @@ struct criu {
 	uid_t owner;
 	bool restores;                  /* the preloaded library checks what CRIU opens */
 	const struct cgroup_seat *seat; /* the cgroups that CRIU starts in; NULL: ours */
+	bool seated_later;              /* the caller moves it there, and answers CRIU_SEAT */
+	int sock;                       /* between criu_fork() and criu_go() */
+	uint32_t known;                 /* bits: the mounts that existed at the fork */
 	const char *argv[CRIU_ARGS_MAX];
 	size_t n_args;
 	pid_t pid;
@@ -84,6 +97,7 @@ struct criu {
 	    .mounts = { [0 ... CRIU_MOUNTS - 1] = -1 }, \
 	    .image = -1, \
 	    .inherit = -1, \
+	    .sock = -1, \
 	    .pid = -1, \
 	    .pidfd = -1 })
 
@@ -91,7 +105,11 @@ struct criu {
  * tools_dir: the tools' root; run_dir: see criu_prepare(); image_dir: criu takes ownership; -1: none. */
 int criu_open(struct criu *c, int tools_dir, int run_dir, int image_dir, bool read_only, struct err *e);
 void criu_arg(struct criu *c, const char *arg);
-int criu_spawn(struct criu *c, struct err *e);
+/* Forks the process that becomes CRIU. From then on only mounts may be added. */
+int criu_fork(struct criu *c, struct err *e);
+int criu_go(struct criu *c, struct err *e);    /* passes those mounts and lets it become CRIU */
+void criu_drop(struct criu *c);                /* instead of criu_go(), or after it has failed; idempotent */
+int criu_spawn(struct criu *c, struct err *e); /* both at once */
 int criu_wait(struct criu *c, int timeout_ms, struct err *e); /* on failure, e holds the reason from CRIU's log */
 void criu_close(struct criu *c);
 

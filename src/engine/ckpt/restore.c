@@ -5,6 +5,7 @@
  *		because CRIU exits, and a sandbox outside a template's namespaces has no holder to reap them
  *	R1	makes what the host makes (cgroups, disk, root, /dev), runs CRIU, sets up the network when CRIU has
  *		made the namespace, and reports
+ *	M	on v1: moves CRIU's process into the cgroups while R1 makes the rest and CRIU starts
  *	CRIU	makes the namespaces and the processes, then exits
  *
  * CRIU makes the user namespace below the host's own and not below that of the template: CRIU needs capabilities
@@ -39,7 +40,6 @@
 #include "engine/holder.h"
 #include "engine/limits.h"
 #include "engine/mounts.h"
-#include "engine/net/ct.h"
 #include "engine/net/link.h"
 #include "engine/net/nft.h"
 #include "engine/ns.h"
@@ -51,8 +51,6 @@
 #define TIMEOUT_MS 120000
 #define UNDO_TRIES 500
 #define LOG "restore.log"
-#define ASK "ask"
-#define ANSWER "answer"
 
 static const char *const arguments[] = {
 	"restore",
@@ -78,19 +76,18 @@ static const char *const arguments[] = {
 	"mnt[init]:" CRIU_INIT,
 	"--external",
 	"mnt[view]:" CRIU_VIEW,
+	"--external",
+	"mnt[shm]:" CRIU_SHM,
 	"--action-script",
-	CRIU_HOOK,
+	CRIU_SCRIPT,
 };
 
-#define MAKE_NETWORK "setup-namespaces"
-#define LOOK "pre-resume"
+struct side { /* a child at work */
+	pid_t pid;
+	int result; /* a pipe */
+};
 
-/* CRIU runs this script at each stage. At the first of these stages the new network namespace exists and is empty;
- * at the second, all processes are restored and none of them runs. */
-static const char hook[] = "#!/bin/sh\n"
-			   "case $CRTOOLS_SCRIPT_ACTION in " MAKE_NETWORK " | " LOOK ") ;; *) exit 0 ;; esac\n"
-			   "echo \"$CRTOOLS_SCRIPT_ACTION $CRTOOLS_INIT_PID\" >/tmp/" ASK
-			   " && read -r answer </tmp/" ANSWER " && [ \"$answer\" = ok ]\n";
+#define SIDE_NONE ((struct side) { -1, -1 })
 
 struct restore {
 	struct engine *en;
@@ -98,6 +95,8 @@ struct restore {
 	struct slot slot, was; /* the new slot, and the slot of the checkpoint */
 	struct image_record record;
 	struct cgroup_seat seat;
+	struct side mover; /* M */
+	bool seated;
 	struct criu criu;
 	char volumes[ENGINE_VOLUMES_MAX][96]; /* arguments */
 	int template_fd, own_fd, dev_fd, ask, answer;
@@ -107,6 +106,51 @@ struct restore {
 	pid_t pid;
 	int pidfd;
 };
+
+/* --- work in a child ---------------------------------------------------------------------------------------- */
+
+typedef int side_fn(const struct restore *rs, int arg, struct err *e);
+
+static int side_begin(struct side *sd, const struct restore *rs, side_fn *fn, int arg, struct err *e)
+{
+	int pipes[2];
+	struct err why = ERR_INIT;
+
+	if (pipe2(pipes, O_CLOEXEC) < 0)
+		return err_sys(e, "make a pipe");
+	sd->pid = fork();
+	if (sd->pid == 0) {
+		(void)fn(rs, arg, &why);
+		_exit(fd_write_all(pipes[1], &why, sizeof why) < 0);
+	}
+	close(pipes[1]);
+	sd->result = pipes[0];
+	return sd->pid < 0 ? err_sys(e, "fork") : 0;
+}
+
+/* Waits for it and returns what fn has returned. */
+static int side_end(struct side *sd, struct err *e)
+{
+	struct err why = ERR_INIT;
+
+	if (fd_read_all(sd->result, &why, sizeof why) < 0)
+		(void)err_set(e, EPIPE, "a child ended early");
+	else
+		*e = why;
+	fd_close(sd->result);
+	while (sd->pid > 0 && waitpid(sd->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	*sd = SIDE_NONE;
+	return -e->no;
+}
+
+/* Runs fn in a child, which joins a namespace of the sandbox for it. */
+static int in_child(const struct restore *rs, side_fn *fn, int ns, struct err *e)
+{
+	struct side sd = SIDE_NONE;
+
+	return side_begin(&sd, rs, fn, ns, e) < 0 ? -e->no : side_end(&sd, e);
+}
 
 /* --- what the host makes ------------------------------------------------------------------------------------ */
 
@@ -187,12 +231,14 @@ static int clone_init(struct restore *rs, struct err *e)
 	return mount_clone(same ? rs->en->init_fd : copy, "", attr, &rs->criu.mounts[MOUNT_INIT], e);
 }
 
+/* CRIU uses the /dev/shm only if the sandbox's was empty; otherwise it makes and fills one itself. */
 static int make_dev(struct restore *rs, struct err *e)
 {
 	int *at = &rs->criu.mounts[MOUNT_DEV];
 
 	if (dev_make(rs->slot.root, at, e) < 0 ||
-	    image_load_dev(rs->criu.image, *at, rs->was.root, rs->slot.root, e) < 0)
+	    image_load_dev(rs->criu.image, *at, rs->was.root, rs->slot.root, e) < 0 ||
+	    dev_make_shm(rs->spec->limits.mem_bytes, rs->slot.root, &rs->criu.mounts[MOUNT_SHM], e) < 0)
 		return -e->no;
 	rs->dev_fd = fcntl(*at, F_DUPFD_CLOEXEC, 3);
 	return rs->dev_fd < 0 ? err_sys(e, "keep /dev") : 0;
@@ -231,23 +277,75 @@ static int clone_volumes(struct restore *rs, struct err *e)
 	return 0;
 }
 
-static int make_parts(struct restore *rs, struct err *e)
+static int make_pipes(struct restore *rs, struct err *e)
 {
-	const struct engine_limits *l = &rs->spec->limits;
+	int tmp = rs->criu.tmp;
+
+	if (mkfifoat(tmp, CRIU_ASK, 0600) < 0 || mkfifoat(tmp, CRIU_ANSWER, 0600) < 0)
+		return err_sys(e, "make the pipes of criu");
+	/* Opened for reading and writing, so that neither end waits for the other to open it. */
+	rs->ask = openat(tmp, CRIU_ASK, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	rs->answer = openat(tmp, CRIU_ANSWER, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	return rs->ask < 0 || rs->answer < 0 ? err_sys(e, "open the pipes of criu") : 0;
+}
+
+static void add_arguments(struct restore *rs)
+{
+	struct criu *c = &rs->criu;
+
+	for (size_t i = 0; i < ARRAY_LEN(arguments); i++)
+		criu_arg(c, arguments[i]);
+	for (uint32_t i = 0; i < rs->spec->n_volumes; i++) {
+		(void)snprintf(rs->volumes[i], sizeof rs->volumes[i], "mnt[" VOLUME_EXTERNAL "]:" CRIU_VOLUME,
+		    rs->spec->volumes[i].name, i, i);
+		criu_arg(c, "--external");
+		criu_arg(c, rs->volumes[i]);
+	}
+	if (c->inherit >= 0) {
+		criu_arg(c, "--inherit-fd");
+		criu_arg(c, rs->inherit);
+	}
+}
+
+static int move(const struct restore *rs, int pid, struct err *e)
+{
+	return cgroup_move(&rs->seat, pid, e);
+}
+
+/* The process that is to become CRIU waits for the mounts that make_parts() makes. On v1 it is moved meanwhile. */
+static int fork_criu(struct restore *rs, struct err *e)
+{
+	struct criu *c = &rs->criu;
+
+	c->stage = rs->en->stage_dir;
+	c->log = LOG;
+	c->seat = &rs->seat;
+	c->seated_later = rs->seat.into_fd < 0;
+	c->restores = true;
+	c->own_core = rs->en->cfg.core_scheduling;
+	c->owner = rs->slot.z_base + rs->slot.owner;
+	add_arguments(rs);
+	if (make_pipes(rs, e) < 0 || limits_user(e) < 0 || criu_fork(c, e) < 0)
+		return -e->no;
+	return c->seated_later ? side_begin(&rs->mover, rs, move, c->pid, e) : 0;
+}
+
+static int make_cgroup(struct restore *rs, struct err *e)
+{
+	struct cgroup_limits lim = ns_cgroup_limits(rs->en, rs->spec->slot, &rs->spec->limits, rs->record.extra_bytes);
+
+	return cgroup_make(rs->en->cgroups, rs->spec->id, &lim, e) < 0
+	    ? -e->no
+	    : cgroup_seat_open(rs->en->cgroups, rs->spec->id, &rs->seat, e);
+}
+
+static int make_mounts(struct restore *rs, struct err *e)
+{
 	struct engine *en = rs->en;
+	uint64_t disk_bytes = rs->spec->limits.disk_bytes;
 	autoclose int own = -1;
 
-	if (open_image(rs, e) < 0 || clone_template(rs, e) < 0)
-		return -e->no;
-	struct cgroup_limits lim = ns_cgroup_limits(en, rs->spec->slot, l, rs->record.extra_bytes);
-
-	view_set(&en->view, rs->spec, l, rs->record.extra_bytes, 0);
-	if (ns_cap_egress(en, rs->spec, l, false, e) < 0)
-		return -e->no;
-	if (cgroup_make(en->cgroups, rs->spec->id, &lim, e) < 0 ||
-	    cgroup_seat_open(en->cgroups, rs->spec->id, &rs->seat, e) < 0)
-		return -e->no;
-	if (storage_make_from(en->storage, rs->spec->from, rs->spec->id, l->disk_bytes, &own, e) < 0 ||
+	if (storage_make_from(en->storage, rs->spec->from, rs->spec->id, disk_bytes, &own, e) < 0 ||
 	    mount_clone(own, "", 0, &rs->own_fd, e) < 0 || clone_init(rs, e) < 0 || make_dev(rs, e) < 0 ||
 	    clone_volumes(rs, e) < 0 || view_clone(&en->view, rs->spec->slot, &rs->criu.mounts[MOUNT_VIEW], e) < 0)
 		return -e->no;
@@ -256,27 +354,27 @@ static int make_parts(struct restore *rs, struct err *e)
 	return make_root(rs, e);
 }
 
-/* --- the network -------------------------------------------------------------------------------------------- */
-
-static int make_hook(struct restore *rs, struct err *e)
+static int make_parts(struct restore *rs, struct err *e)
 {
-	int tmp = rs->criu.tmp;
-	autoclose int fd = openat(tmp, "hook", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
+	const struct engine_limits *l = &rs->spec->limits;
 
-	if (fd < 0 || fd_write_all(fd, hook, sizeof hook - 1) < 0 || mkfifoat(tmp, ASK, 0600) < 0 ||
-	    mkfifoat(tmp, ANSWER, 0600) < 0)
-		return err_sys(e, "make the script of criu");
-	/* Opened for reading and writing, so that neither end waits for the other to open it. */
-	rs->ask = openat(tmp, ASK, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-	rs->answer = openat(tmp, ANSWER, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-	return rs->ask < 0 || rs->answer < 0 ? err_sys(e, "open the pipes of criu") : 0;
+	if (open_image(rs, e) < 0 || make_cgroup(rs, e) < 0 || fork_criu(rs, e) < 0)
+		return -e->no;
+	if (clone_template(rs, e) < 0)
+		return -e->no;
+	view_set(&rs->en->view, rs->spec, l, rs->record.extra_bytes, 0);
+	return ns_cap_egress(rs->en, rs->spec, l, false, e) < 0 ? -e->no : make_mounts(rs, e);
 }
+
+/* --- the network -------------------------------------------------------------------------------------------- */
 
 /* Receives the pid of the new process; its network is still empty. */
 static int meet(struct restore *rs, struct str number, struct err *e)
 {
 	uint64_t pid;
 
+	if (rs->criu.seated_later && !rs->seated)
+		return err_set(e, EPROTO, "criu did not wait for its cgroups");
 	if (rs->pidfd >= 0 || str_to_u64(number, INT32_MAX, &pid) < 0)
 		return err_set(e, EBADMSG, "criu tells no process");
 	rs->pid = (pid_t)pid;
@@ -296,34 +394,6 @@ static int set_inside(const struct restore *rs, int netns, struct err *e)
 	return link_sysctls(rs->slot.root, SLOT_UIDS, e);
 }
 
-/* Runs fn in a child, which joins a namespace of the sandbox for it. */
-static int in_child(const struct restore *rs, int (*fn)(const struct restore *rs, int ns, struct err *e), int ns,
-    struct err *e)
-{
-	int pipes[2];
-	struct err why = ERR_INIT;
-
-	if (pipe2(pipes, O_CLOEXEC) < 0)
-		return err_sys(e, "make a pipe");
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		(void)fn(rs, ns, &why);
-		_exit(fd_write_all(pipes[1], &why, sizeof why) < 0);
-	}
-	close(pipes[1]);
-	if (pid < 0)
-		(void)err_sys(e, "fork");
-	else if (fd_read_all(pipes[0], &why, sizeof why) < 0)
-		(void)err_set(e, EPIPE, "a child ended early");
-	else
-		*e = why;
-	close(pipes[0]);
-	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	return -e->no;
-}
-
 static int make_network(struct restore *rs, struct err *e)
 {
 	char path[48];
@@ -335,7 +405,7 @@ static int make_network(struct restore *rs, struct err *e)
 		return err_sys(e, "open the new network");
 	if (rs->spec->no_internet && nft_silence(rs->en->nft_fd, rs->slot.instance, rs->slot.k, true, e) < 0)
 		return -e->no;
-	if (ct_forget(rs->slot.ip, e) < 0 || link_make(&rs->slot, netns, rs->en->mtu, e) < 0)
+	if (link_make(&rs->slot, netns, rs->en->mtu, e) < 0)
 		return -e->no;
 	return in_child(rs, set_inside, netns, e) < 0 ? err_wrap(e, "set up the network") : 0;
 }
@@ -420,9 +490,13 @@ static int serve_question(struct restore *rs, struct err *e)
 	ssize_t n = read(rs->ask, z, sizeof z - 1);
 	struct str number = { z, n > 0 ? (size_t)n - 1 : 0 }, what = str_cut(&number, ' ');
 
-	if (str_is(what, MAKE_NETWORK))
+	if (str_is(what, CRIU_SEAT) && rs->mover.pid > 0) {
+		rs->seated = side_end(&rs->mover, e) == 0;
+		return rs->seated ? 0 : err_wrap(e, "limit it");
+	}
+	if (str_is(what, CRIU_NETWORK))
 		return meet(rs, number, e) < 0 ? -e->no : make_network(rs, e);
-	if (!str_is(what, LOOK) || rs->pidfd < 0)
+	if (!str_is(what, CRIU_LOOK) || rs->pidfd < 0)
 		return err_set(e, EBADMSG, "criu asks for what is not known");
 	return look(rs, e);
 }
@@ -467,32 +541,24 @@ static void blame_volume(const struct restore *rs, struct err *e)
 	}
 }
 
+/* Before CRIU is reaped: the mover writes CRIU's pid to cgroups, and a pid that was reaped can be another process's. */
+static void end_mover(struct restore *rs)
+{
+	struct err ignored = ERR_INIT;
+
+	if (rs->mover.pid > 0)
+		(void)side_end(&rs->mover, &ignored);
+}
+
 static int run_criu(struct restore *rs, struct err *e)
 {
 	struct criu *c = &rs->criu;
 	struct err why = ERR_INIT;
 
-	c->stage = rs->en->stage_dir;
-	c->log = LOG;
-	c->seat = &rs->seat;
-	c->restores = true;
-	c->own_core = rs->en->cfg.core_scheduling;
-	c->owner = rs->slot.z_base + rs->slot.owner;
-	for (size_t i = 0; i < ARRAY_LEN(arguments); i++)
-		criu_arg(c, arguments[i]);
-	for (uint32_t i = 0; i < rs->spec->n_volumes; i++) {
-		(void)snprintf(rs->volumes[i], sizeof rs->volumes[i], "mnt[" VOLUME_EXTERNAL "]:" CRIU_VOLUME,
-		    rs->spec->volumes[i].name, i, i);
-		criu_arg(c, "--external");
-		criu_arg(c, rs->volumes[i]);
-	}
-	if (c->inherit >= 0) {
-		criu_arg(c, "--inherit-fd");
-		criu_arg(c, rs->inherit);
-	}
-	if (make_hook(rs, e) < 0 || limits_user(e) < 0 || criu_spawn(c, e) < 0)
+	if (criu_go(c, e) < 0)
 		return -e->no;
 	(void)serve_hook(rs, e);
+	end_mover(rs);
 	if (criu_wait(c, TIMEOUT_MS, &why) < 0 && e->no == 0)
 		*e = why;
 	if (e->no == 0 && (rs->pidfd < 0 || !rs->looked))
@@ -509,6 +575,8 @@ static void undo(struct restore *rs)
 	struct engine_record r = { .spec = *rs->spec };
 	struct err ignored = ERR_INIT;
 
+	end_mover(rs);
+	criu_drop(&rs->criu);
 	if (rs->pidfd >= 0) {
 		(void)proc_kill(rs->pidfd);
 		(void)proc_wait_gone(rs->pidfd, TIMEOUT_MS);
@@ -580,6 +648,7 @@ int restore_run(struct engine *en, const struct engine_spec *spec, int sock, str
 		.en = en,
 		.spec = spec,
 		.seat = CGROUP_SEAT_NONE,
+		.mover = SIDE_NONE,
 		.criu = CRIU_NONE,
 		.template_fd = -1,
 		.own_fd = -1,

@@ -21,6 +21,7 @@
 #include "base/fd.h"
 #include "base/rand.h"
 #include "base/str.h"
+#include "engine/net/ct.h"
 #include "engine/slot.h"
 
 #define BATCH_MAX 4096
@@ -311,6 +312,8 @@ static int make_pair(struct batch *b, const struct slot *s, int netns_fd, uint32
 	}
 }
 
+/* The connections of the previous sandbox are forgotten when its interface no longer has the name that the firewall
+ * lets through, and the new one is not up: a packet that its kernel still sends could otherwise bring one back. */
 int link_make(const struct slot *s, int netns_fd, uint32_t mtu, struct err *e)
 {
 	char path[80];
@@ -318,7 +321,7 @@ int link_make(const struct slot *s, int netns_fd, uint32_t mtu, struct err *e)
 
 	if (batch_init(&b, e) < 0)
 		return -e->no;
-	if (make_pair(&b, s, netns_fd, mtu, e) < 0) {
+	if (make_pair(&b, s, netns_fd, mtu, e) < 0 || ct_forget(s->ip, e) < 0) {
 		batch_done(&b);
 		return -e->no;
 	}

@@ -15,7 +15,7 @@ int link_gateway_add(uint32_t ip, struct err *e); /* adds ip/32 to lo; succeeds 
 void link_gateway_del(uint32_t ip);
 
 /* Makes the veth pair: the host's end is up, with its route and neighbour entry and without IPv6; the other end is
- * eth0 in netns_fd, still down. */
+ * eth0 in netns_fd, still down. Deletes what the connection table has of the slot's previous sandbox. */
 int link_make(const struct slot *s, int netns_fd, uint32_t mtu, struct err *e);
 
 /* Called in the sandbox's network namespace: brings lo and eth0 up, sets the address and the default route. */

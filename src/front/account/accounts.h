@@ -4,20 +4,25 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "ipc/msg.h"
 
 struct capacity;
 struct census;
+struct held;
 struct keyring;
 struct links;
 struct metrics;
 struct penalties;
 
+LIST_HEAD(held_list, held);
+
 struct accounts {
 	struct links *link;
 	struct keyring *keyring;
 	struct penalties *penalties;
+	struct held_list held; /* refusals that are delayed */
 	struct metrics *metrics;
 	struct census *census;
 	struct capacity *capacity;

@@ -28,3 +28,16 @@ bool alert_crossed(struct alert_marks *m, enum alert a, uint32_t percent, double
 	m->on[a] = now >= percent;
 	return m->on[a];
 }
+
+uint32_t alert_percent(const struct front_options *o, enum alert a)
+{
+	const uint32_t percent[ALERTS] = {
+		[ALERT_MEMORY] = o->alert_memory_percent,
+		[ALERT_CPU] = o->alert_cpu_percent,
+		[ALERT_DISK] = o->alert_disk_percent,
+		[ALERT_PROCESSES] = o->alert_processes_percent,
+		[ALERT_EGRESS] = o->alert_egress_percent,
+	};
+
+	return percent[a];
+}

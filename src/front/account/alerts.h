@@ -18,3 +18,4 @@ struct alert_marks { /* zeroed: no alerts */
 bool alert_crossed(struct alert_marks *m, enum alert a, uint32_t percent, double used, double limit);
 
 const char *alert_name(enum alert a);
+uint32_t alert_percent(const struct front_options *o, enum alert a); /* the setting */

@@ -5,44 +5,41 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "front/account/accounts.h"
 #include "front/account/keyring.h"
 #include "front/account/metrics.h"
+#include "front/api/api.h"
 #include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
-#include "front/front.h"
+#include "front/api/team.h"
+#include "front/link/links.h"
 #include "front/link/warden_link.h"
+#include "front/record/records.h"
 #include "front/record/webhooks.h"
+#include "front/sandbox/end.h"
 #include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/sandbox/spec.h"
 #include "front/sandbox/table.h"
 #include "front/util/mem.h"
+#include "front/util/time_json.h"
 #include "http/json.h"
 
 #define SANDBOXES_LIMIT 1000000
 #define RATE_LIMIT 1000000
-
-size_t team_sandboxes(const struct front *f, const char *team)
-{
-	size_t n = 0;
-
-	for (const struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
-	    sb = sandbox_table_next(f->sandbox.table, sb))
-		n += strcmp(sb->team, team) == 0;
-	return n;
-}
 
 static json_t *limit_json(int64_t v)
 {
 	return v == LIMIT_DEFAULT ? json_null() : json_integer(v);
 }
 
-static json_t *team_json(const struct front *f, struct team *t)
+static json_t *team_json(const struct api *a, struct team *t)
 {
 	return json_pack("{s:s,s:s,s:b,s:b,s:o,s:o,s:o,s:I,s:I,s:o,s:o}", "teamID", t->id, "name", t->name, "isDefault",
 	    t->is_default, "blocked", t->blocked, "createdAt", time_json(t->created_ms), "maxSandboxes",
 	    limit_json(t->max_sandboxes), "rateLimit", limit_json(t->rate_limit), "runningSandboxes",
-	    (json_int_t)team_sandboxes(f, t->id), "keys", (json_int_t)t->n_keys, "quota", quota_json(&t->quota, false),
+	    (json_int_t)team_sandboxes(a, t->id), "keys", (json_int_t)t->n_keys, "quota", quota_json(&t->quota, false),
 	    "usage", tally_json(&t->tally, clock_wall_ms()));
 }
 
@@ -83,24 +80,13 @@ static int read_team(const json_t *body, struct team_row *row, struct err *e)
 	return check_name(row->name, e);
 }
 
-int read_quota(const struct front *f, const json_t *body, bool of_key, struct quota *q, struct err *e)
-{
-	json_t *o = NULL;
-
-	if (json_get_obj(body, "quota", &o, e) < 0)
-		return -e->no;
-	if (!o && json_object_get(body, "quota"))
-		*q = (struct quota) { 0 };
-	return o ? quota_read(o, of_key, &f->account.maxima, q, e) : 0;
-}
-
 void admin_teams(struct req *r)
 {
-	struct keyring *k = r->front->account.keyring;
+	struct keyring *k = r->api->account->keyring;
 	json_t *list = json_array();
 
 	for (struct team *t = keyring_next_team(k, NULL); t; t = keyring_next_team(k, t))
-		(void)json_array_append_new(list, team_json(r->front, t));
+		(void)json_array_append_new(list, team_json(r->api, t));
 	reply_json(r, 200, list, NULL);
 }
 
@@ -109,7 +95,7 @@ void admin_team(struct req *r)
 	struct team *t = req_team(r);
 
 	if (t)
-		reply_json(r, 200, team_json(r->front, t), NULL);
+		reply_json(r, 200, team_json(r->api, t), NULL);
 }
 
 void admin_team_add(struct req *r)
@@ -122,17 +108,17 @@ void admin_team_add(struct req *r)
 
 	if (!body)
 		return;
-	if (read_team(body, &row, &e) < 0 || read_quota(r->front, body, false, &q, &e) < 0 ||
-	    keyring_add_team(r->front->account.keyring, row.name, row.max_sandboxes, row.rate_limit, &t, &e) < 0) {
+	if (read_team(body, &row, &e) < 0 || read_quota(r->api, body, false, &q, &e) < 0 ||
+	    keyring_add_team(r->api->account->keyring, row.name, row.max_sandboxes, row.rate_limit, &t, &e) < 0) {
 		reply_err(r, &e);
 		return;
 	}
-	if (!quota_is_none(&q) && quota_set(&r->front->account, false, t->id, &t->quota, &q, &e) < 0) {
+	if (!quota_is_none(&q) && quota_set(r->api->account, false, t->id, &t->quota, &q, &e) < 0) {
 		reply_err(r, &e);
 		return;
 	}
 	log_info("team created", "request=%s team=%s name=%s", r->id, t->id, t->name);
-	reply_json(r, 201, team_json(r->front, t), NULL);
+	reply_json(r, 201, team_json(r->api, t), NULL);
 }
 
 void admin_team_set(struct req *r)
@@ -153,17 +139,17 @@ void admin_team_set(struct req *r)
 
 	struct quota q = t->quota;
 
-	if (read_team(body, &row, &e) < 0 || read_quota(r->front, body, false, &q, &e) < 0) {
+	if (read_team(body, &row, &e) < 0 || read_quota(r->api, body, false, &q, &e) < 0) {
 		reply_err(r, &e);
 	} else if (row.blocked && t->is_default) {
 		reply_error(r, 409, "the default team cannot be blocked");
-	} else if (keyring_set_team(r->front->account.keyring, t, &row, &e) < 0 ||
-	    (json_object_get(body, "quota") && quota_set(&r->front->account, false, t->id, &t->quota, &q, &e) < 0)) {
+	} else if (keyring_set_team(r->api->account->keyring, t, &row, &e) < 0 ||
+	    (json_object_get(body, "quota") && quota_set(r->api->account, false, t->id, &t->quota, &q, &e) < 0)) {
 		reply_err(r, &e);
 	} else {
 		log_info("team changed", "request=%s team=%s blocked=%d max_sandboxes=%lld rate_limit=%lld", r->id,
 		    t->id, t->blocked, (long long)t->max_sandboxes, (long long)t->rate_limit);
-		reply_json(r, 200, team_json(r->front, t), NULL);
+		reply_json(r, 200, team_json(r->api, t), NULL);
 	}
 }
 
@@ -176,17 +162,17 @@ void admin_team_drop(struct req *r)
 		return;
 	if (t->is_default) {
 		reply_error(r, 409, "the default team cannot be deleted");
-	} else if (team_sandboxes(r->front, t->id) > 0) {
+	} else if (team_sandboxes(r->api, t->id) > 0) {
 		reply_error(r, 409, "team '%s' still has sandboxes", t->name);
 	} else {
 		log_info("team deleted", "request=%s team=%s name=%s", r->id, t->id, t->name);
 		char id[TEAM_ID_SIZE];
 
 		memcpy(id, t->id, sizeof id);
-		if (keyring_drop_team(r->front->account.keyring, t, &e) < 0) {
+		if (keyring_drop_team(r->api->account->keyring, t, &e) < 0) {
 			reply_err(r, &e);
 		} else {
-			webhooks_forget(r->front->record.webhooks, id);
+			webhooks_forget(r->api->record->webhooks, id);
 			reply_empty(r, 204);
 		}
 	}
@@ -229,8 +215,8 @@ void admin_kill(struct req *r)
 	struct massacre *m = r->work = must_alloc(sizeof *m);
 
 	m->left = 1; /* one for the caller, so that the answer is not sent before all are asked */
-	for (sb = sandbox_table_next(r->front->sandbox.table, NULL); sb; sb = next) {
-		next = sandbox_table_next(r->front->sandbox.table, sb);
+	for (sb = sandbox_table_next(r->api->sandbox->table, NULL); sb; sb = next) {
+		next = sandbox_table_next(r->api->sandbox->table, sb);
 		if (strcmp(sb->team, t->id) != 0 || sb->state == SANDBOX_STARTING)
 			continue;
 		m->left++;
@@ -247,7 +233,7 @@ void admin_kill(struct req *r)
 
 void admin_running(struct req *r)
 {
-	const struct sandbox_table *t = r->front->sandbox.table;
+	const struct sandbox_table *t = r->api->sandbox->table;
 	json_t *counts = json_object();
 
 	for (const struct sandbox *sb = sandbox_table_next(t, NULL); sb; sb = sandbox_table_next(t, sb)) {
@@ -265,7 +251,7 @@ static const char *const level_name[] = { "debug", "info", "warn", "error" };
 
 static void reply_level(struct req *r)
 {
-	reply_json(r, 200, json_pack("{s:s}", "level", level_name[r->front->log_level]), NULL);
+	reply_json(r, 200, json_pack("{s:s}", "level", level_name[log_get_level()]), NULL);
 }
 
 void admin_log_level(struct req *r)
@@ -302,17 +288,17 @@ void admin_log_level_set(struct req *r)
 		reply_error(r, 400, "field 'level' must be debug, info, warn or error");
 		return;
 	}
-	front_log_level(r->front, level);
+	log_set_level(level);
 	log_info("log level set", "request=%s level=%s", r->id, name);
 	m.level = level;
-	(void)warden_ask(r->front->link.warden, OP_LOG_LEVEL, &m, sizeof m, on_level, req_ref(r));
+	(void)warden_ask(r->api->link->warden, OP_LOG_LEVEL, &m, sizeof m, on_level, req_ref(r));
 }
 
 /* --- this server as a node --- */
 
-static json_t *node_metrics(const struct front *f)
+static json_t *node_metrics(const struct api *a)
 {
-	const struct sandbox_table *t = f->sandbox.table;
+	const struct sandbox_table *t = a->sandbox->table;
 	uint64_t cpus = 0, mem = 0, used = 0;
 
 	for (const struct sandbox *sb = sandbox_table_next(t, NULL); sb; sb = sandbox_table_next(t, sb)) {
@@ -324,25 +310,25 @@ static json_t *node_metrics(const struct front *f)
 	}
 	return json_pack("{s:I,s:I,s:i,s:I,s:I,s:I,s:[],s:i,s:i,s:i,s:i}", "allocatedCPU", (json_int_t)cpus,
 	    "allocatedMemoryBytes", (json_int_t)mem, "cpuPercent", 0, "memoryUsedBytes", (json_int_t)used, "cpuCount",
-	    (json_int_t)f->account.metrics->host_cpus, "memoryTotalBytes",
-	    (json_int_t)f->account.metrics->host_mem_bytes, "disks", "hugePagesTotal", 0, "hugePagesUsed", 0,
+	    (json_int_t)a->account->metrics->host_cpus, "memoryTotalBytes",
+	    (json_int_t)a->account->metrics->host_mem_bytes, "disks", "hugePagesTotal", 0, "hugePagesUsed", 0,
 	    "hugePagesReserved", 0, "hugePageSizeBytes", 0);
 }
 
 void admin_nodes(struct req *r)
 {
-	const struct front *f = r->front;
-	const struct metrics *m = f->account.metrics;
+	const struct api *a = r->api;
+	const struct metrics *m = a->account->metrics;
 	size_t starting = 0;
 
-	for (const struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
-	    sb = sandbox_table_next(f->sandbox.table, sb))
+	for (const struct sandbox *sb = sandbox_table_next(a->sandbox->table, NULL); sb;
+	    sb = sandbox_table_next(a->sandbox->table, sb))
 		starting += sb->state == SANDBOX_STARTING;
 
 	json_t *node = json_pack("{s:s,s:s,s:s,s:s,s:o,s:I,s:o,s:I,s:I,s:I,s:s,s:s,s:{s:s,s:s,s:s,s:s}}", "id", "local",
 	    "serviceInstanceID", "local", "clusterID", "00000000-0000-0000-0000-000000000000", "status", "ready",
 	    "statusChangedAt", time_json(m->started_wall_ms), "sandboxCount",
-	    (json_int_t)(sandbox_table_count(f->sandbox.table) - starting), "metrics", node_metrics(f),
+	    (json_int_t)(sandbox_table_count(a->sandbox->table) - starting), "metrics", node_metrics(a),
 	    "createSuccesses", (json_int_t)m->starts_ok, "createFails", (json_int_t)m->starts_failed,
 	    "sandboxStartingCount", (json_int_t)starting, "version", ATOLL_VERSION, "commit", "", "machineInfo",
 	    "cpuFamily", "", "cpuModel", "", "cpuModelName", "", "cpuArchitecture", m->host_arch);

@@ -7,13 +7,14 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "front/api/api.h"
 #include "front/api/auth.h"
 #include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/api/routes.h"
-#include "front/front.h"
 #include "front/link/agent_link.h"
+#include "front/link/links.h"
 #include "front/proxy/head.h"
 #include "front/proxy/route.h"
 #include "front/util/cors.h"
@@ -105,12 +106,12 @@ static bool reconnect(void *user)
 	return begin_call(user, true) == 0;
 }
 
-static void on_end(void *user, int fd)
+static void on_end(void *user, struct stream *kept)
 {
 	struct pass *p = user;
 
-	if (fd >= 0)
-		agent_link_put(p->r->front->link.agent, fd);
+	if (kept)
+		agent_link_put(p->r->api->link->agent, kept);
 }
 
 /* These headers of the client are not passed on: the front adds its own, which no client can forge. */
@@ -170,7 +171,7 @@ static const struct pump_ops pump_ops = {
 static int begin_call(struct pass *p, bool fresh)
 {
 	bool reused = false;
-	int fd = agent_link_connect(p->r->front->link.agent, fresh, &reused);
+	int fd = agent_link_connect(p->r->api->link->agent, fresh, &reused);
 
 	if (fd < 0)
 		return fd;
@@ -194,19 +195,19 @@ static bool origin_is_fine(const struct req *r)
 		str_skip(&origin, 8);
 	else
 		return false;
-	return host_is_local(origin, r->front->link.opt.domain);
+	return host_is_local(origin, r->api->link->opt.domain);
 }
 
 int api_agent_begin(struct req *r)
 {
-	struct front *f = r->front;
+	struct api *a = r->api;
 
 	if (str_is(r->http->path, "/mcp") && !origin_is_fine(r)) {
 		reply_error(r, 403,
 		    "header Origin: only pages of this machine or of the server's own domain may call this");
 		return -EPERM;
 	}
-	if (f->api.agent_calls >= links_max_agent_calls(&f->link)) {
+	if (a->agent_calls >= links_max_agent_calls(a->link)) {
 		reply_json(r, 429, json_pack("{s:i,s:s}", "code", 429, "message", "too many agent calls are under way"),
 		    "Retry-After: 1\r\n");
 		return -EBUSY;
@@ -214,9 +215,9 @@ int api_agent_begin(struct req *r)
 	struct pass *p = must_alloc(sizeof *p);
 
 	p->r = r;
-	pump_init(&p->pump, f->link.loop, r->http, NULL, &pump_ops, p);
+	pump_init(&p->pump, a->link->loop, r->http, NULL, &pump_ops, p);
 	r->work = p;
-	f->api.agent_calls++;
+	a->agent_calls++;
 	if (begin_call(p, false) < 0) {
 		unavailable(r);
 		return -ENOTCONN;
@@ -231,5 +232,5 @@ void api_agent_over(struct req *r)
 	if (!p)
 		return;
 	pump_done(&p->pump, false);
-	r->front->api.agent_calls--;
+	r->api->agent_calls--;
 }

@@ -5,19 +5,19 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "front/api/request.h"
-
 struct accounts;
 struct builds;
-struct held;
 struct http_server;
 struct links;
 struct proxies;
 struct records;
+struct req;
+struct req_wait_entry;
 struct sandboxes;
 struct taking;
 
-LIST_HEAD(held_list, held);
+TAILQ_HEAD(req_list, req);
+LIST_HEAD(req_waits, req_wait_entry);
 LIST_HEAD(taking_list, taking);
 
 struct api {
@@ -30,7 +30,6 @@ struct api {
 	struct http_server *server;
 	struct req_list reading;    /* requests whose body is being read, oldest first */
 	struct req_waits waiting;   /* requests that wait for the state of a sandbox */
-	struct held_list held;      /* answers that are held back */
 	struct taking_list takings; /* uploads of files for builds in progress */
 	uint32_t agent_calls;       /* requests that atoll-agent handles now */
 };

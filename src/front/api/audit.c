@@ -7,10 +7,10 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "front/api/api.h"
 #include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
-#include "front/front.h"
 #include "front/record/audit.h"
 #include "http/json.h"
 #include "http/server.h"
@@ -159,7 +159,7 @@ static void turn(struct buf *b)
 static void answer(struct req *r, bool all)
 {
 	__attribute__((cleanup(asked_done))) struct asked a = { .out = BUF_INIT(ANSWER_MAX) };
-	struct store *db = audit_db(r->front);
+	struct store *db = audit_db(r->api->record);
 	char more[64] = "";
 	struct err e = ERR_INIT;
 
@@ -175,7 +175,7 @@ static void answer(struct req *r, bool all)
 		a.q.team = r->caller.team;
 	a.q.look_max = LOOK_MAX;
 	a.q.ret_looked = &a.looked;
-	audit_save(r->front);
+	audit_save(r->api->record);
 	if (audit_db_each(db, &a.q, on_row, &a, &e) < 0) {
 		reply_err(r, &e);
 		return;

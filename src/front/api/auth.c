@@ -7,16 +7,18 @@
  *	X-Team-ID: T		with an admin key: act for that team */
 #include "front/api/auth.h"
 
-#include <netinet/in.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "front/account/accounts.h"
 #include "front/account/keyring.h"
-#include "front/front.h"
+#include "front/api/api.h"
+#include "front/link/links.h"
+#include "front/proxy/from_here.h"
 #include "front/proxy/route.h"
+#include "front/util/peer.h"
 #include "http/server.h"
 
 static struct str presented_key(const struct http_headers *h, bool *ret_as_admin)
@@ -43,50 +45,18 @@ struct str auth_presented_key(const struct http_req *rq)
 	return presented_key(&rq->headers, &as_admin);
 }
 
-/* A sandbox that reaches the server under one of its host names is no program of this machine. */
-static bool is_peer_here(const struct http_req *rq)
+static uint32_t rate_of(const struct api *a, const struct team *t)
 {
-	struct sockaddr_storage from;
-	const struct sockaddr_in *v4 = (const struct sockaddr_in *)&from;
-	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&from;
-
-	if (http_peer(rq, &from) < 0)
-		return false;
-	if (from.ss_family == AF_INET)
-		return ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-	return from.ss_family != AF_INET6 || IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+	return t->rate_limit == LIMIT_DEFAULT ? a->link->opt.rate_limit : (uint32_t)t->rate_limit;
 }
 
-bool auth_is_from_here(const struct front *f, const struct http_req *rq)
-{
-	static const char *const foreign[] = { "origin", "forwarded", "x-forwarded-for", "x-real-ip" };
-
-	for (size_t i = 0; i < ARRAY_LEN(foreign); i++) {
-		if (http_header_get(&rq->headers, foreign[i]).p)
-			return false;
-	}
-
-	/* A page of the server's own origin sends no Origin with a GET, but Sec-Fetch-Site. That is "none" for an
-	 * address that a person has typed; programs do not send it. */
-	struct str site = http_header_get(&rq->headers, "sec-fetch-site");
-
-	if (site.p && !str_is(site, "none"))
-		return false;
-	return host_is_local(rq->host, f->link.opt.domain) && is_peer_here(rq);
-}
-
-static uint32_t rate_of(const struct front *f, const struct team *t)
-{
-	return t->rate_limit == LIMIT_DEFAULT ? f->link.opt.rate_limit : (uint32_t)t->rate_limit;
-}
-
-static int act_for(struct front *f, const struct http_req *rq, const struct key *key, struct caller *ret, struct err *e)
+static int act_for(struct api *a, const struct http_req *rq, const struct key *key, struct caller *ret, struct err *e)
 {
 	struct str wanted = http_header_get(&rq->headers, "x-team-id");
 	const struct team *t = key->team;
 
 	if (wanted.n > 0 && key->admin) {
-		t = keyring_team(f->account.keyring, wanted);
+		t = keyring_team(a->account->keyring, wanted);
 		if (!t)
 			return err_set(e, ENOENT, "team '%.*s' not found", wanted.n < 64 ? (int)wanted.n : 64,
 			    wanted.p);
@@ -102,41 +72,41 @@ static int act_for(struct front *f, const struct http_req *rq, const struct key 
 	return 0;
 }
 
-static int check_key(struct front *f, const struct http_req *rq, struct str secret, bool as_admin, struct caller *ret,
+static int check_key(struct api *a, const struct http_req *rq, struct str secret, bool as_admin, struct caller *ret,
     struct err *e)
 {
 	uint64_t now = clock_wall_ms();
-	struct key *key = keyring_find(f->account.keyring, secret, now);
+	struct key *key = keyring_find(a->account->keyring, secret, now);
 
 	if (!key || (as_admin && !key->admin))
 		return err_set(e, EACCES, as_admin ? "admin token is not known here" : "API key is not known here");
 	key->used = true;
 	key->used_ms = now;
-	if (act_for(f, rq, key, ret, e) < 0)
+	if (act_for(a, rq, key, ret, e) < 0)
 		return -e->no;
 
-	uint32_t rate = rate_of(f, key->team);
+	uint32_t rate = rate_of(a, key->team);
 
 	if (rate && !bucket_take(&key->rate, rate, clock_mono_ms(), &ret->rate))
 		return err_set(e, EDQUOT, "more than %u requests per second", rate);
 	return 0;
 }
 
-int auth_check(struct front *f, const struct http_req *rq, enum access want, struct caller *ret, struct err *e)
+int auth_check(struct api *a, const struct http_req *rq, enum access want, struct caller *ret, struct err *e)
 {
 	bool as_admin;
 	struct str secret = presented_key(&rq->headers, &as_admin);
 
 	*ret = (struct caller) { 0 };
 	if (want == ACCESS_OPEN ||
-	    (want == ACCESS_METRICS && f->link.opt.metrics_open && host_is_local(rq->host, f->link.opt.domain) &&
-		is_peer_here(rq)))
+	    (want == ACCESS_METRICS && a->link->opt.metrics_open && host_is_local(rq->host, a->link->opt.domain) &&
+		peer_is_here(rq)))
 		return 0;
 	if (secret.n > 0) {
-		if (check_key(f, rq, secret, as_admin, ret, e) < 0)
+		if (check_key(a, rq, secret, as_admin, ret, e) < 0)
 			return -e->no;
-	} else if (f->link.opt.open && auth_is_from_here(f, rq)) {
-		memcpy(ret->team, keyring_default(f->account.keyring)->id, sizeof ret->team);
+	} else if (a->link->opt.open && request_is_from_here(rq, a->link->opt.domain)) {
+		memcpy(ret->team, keyring_default(a->account->keyring)->id, sizeof ret->team);
 	} else {
 		return err_set(e, EACCES, "no API key: send it in the header X-API-Key");
 	}

@@ -10,7 +10,7 @@
 #include "store/teams.h"
 
 struct http_req;
-struct front;
+struct api;
 
 enum access {
 	ACCESS_TEAM,    /* any valid key */
@@ -30,11 +30,7 @@ struct caller {
 
 /* Returns 0, or an error with the message for the client: -EACCES 401, -EPERM 403, -ENOENT 404 (X-Team-ID),
  * -EDQUOT 429 (rate limit). */
-int auth_check(struct front *f, const struct http_req *rq, enum access want, struct caller *ret, struct err *e);
+int auth_check(struct api *a, const struct http_req *rq, enum access want, struct caller *ret, struct err *e);
 
 /* The key in the request, in whichever header; STR_NULL: none. Points into the request. */
 struct str auth_presented_key(const struct http_req *rq);
-
-/* Whether a program of this machine has sent the request. Excludes pages in a browser, which send an Origin or use
- * a host name of their own choice, and requests that came through a proxy. For listeners on loopback addresses. */
-bool auth_is_from_here(const struct front *f, const struct http_req *rq);

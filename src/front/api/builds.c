@@ -7,15 +7,17 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "front/api/api.h"
 #include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/sandbox/catalog.h"
 #include "front/sandbox/spec.h"
 #include "front/template/build.h"
 #include "front/template/image_gc.h"
 #include "front/util/mem.h"
+#include "front/util/time_json.h"
 #include "http/json.h"
 #include "http/server.h"
 #include "http/url.h"
@@ -35,11 +37,11 @@ static int find_build(struct req *r, struct template_row *t, struct build_row *b
 		reply_error(r, 400, "'%.60s' is not the id of a build, which is a UUID", r->param2);
 		return -1;
 	}
-	int no = catalog_row(r->front, r->caller.team, str_of(r->param), t, NULL, &e);
+	int no = catalog_row(r->api->sandbox, r->caller.team, str_of(r->param), t, NULL, &e);
 
 	if (no == 0 && strcmp(t->team, r->caller.team) != 0)
 		no = err_set(&e, EPERM, "template '%.100s' belongs to another team", r->param);
-	if (no == 0 && (builds_find(r->front->link.store, r->param2, b, &e) < 0 || strcmp(b->template_id, t->id) != 0))
+	if (no == 0 && (builds_find(r->api->link->store, r->param2, b, &e) < 0 || strcmp(b->template_id, t->id) != 0))
 		no = err_set(&e, ENOENT, "build '%.60s' of template '%.100s' not found", r->param2, r->param);
 	if (no < 0)
 		reply_err(r, &e);
@@ -56,8 +58,8 @@ static void note_refusal(struct req *r, struct build_row *b, const struct err *e
 	(void)str_copy(b->step, sizeof b->step, STR_LIT("base"));
 	(void)str_copy(b->reason, sizeof b->reason, str_of(e->text));
 	b->finished_ms = clock_wall_ms();
-	(void)builds_put(r->front->link.store, b, &ignored);
-	(void)build_logs_add(r->front->link.store, b->id, &l, &ignored);
+	(void)builds_put(r->api->link->store, b, &ignored);
+	(void)build_logs_add(r->api->link->store, b->id, &l, &ignored);
 }
 
 void api_build_start(struct req *r)
@@ -73,7 +75,7 @@ void api_build_start(struct req *r)
 		reply_error(r, 400, "build '%s' is not waiting to be started: it is '%s'", b.id, b.status);
 		return;
 	}
-	if (build_begin(r->front, &b, t.name, body, &e) < 0) {
+	if (build_begin(r->api->build, &b, t.name, body, &e) < 0) {
 		if (e.no == EBUSY)
 			note_refusal(r, &b, &e);
 		if (e.no == EBUSY)
@@ -167,7 +169,7 @@ void api_build_status(struct req *r)
 	json_t *entries = json_array(), *lines = json_array(), *v;
 	size_t i;
 
-	(void)build_logs_each(r->front->link.store, b.id, a.offset, a.limit, a.level, on_entry, entries, &e);
+	(void)build_logs_each(r->api->link->store, b.id, a.offset, a.limit, a.level, on_entry, entries, &e);
 	json_array_foreach(entries, i, v)(void) json_array_append(lines, json_object_get(v, "message"));
 	json_t *j = json_pack("{s:s,s:s,s:s,s:o,s:o}", "templateID", t.id, "buildID", b.id, "status", b.status, "logs",
 	    lines, "logEntries", entries);
@@ -223,7 +225,7 @@ void api_build_logs(struct req *r)
 	if (cursor)
 		*(p.newest ? &p.to_ms : &p.from_ms) = cursor;
 	p.list = json_array();
-	(void)build_logs_each(r->front->link.store, b.id, 0, UINT32_MAX, level, on_page_entry, &p, &e);
+	(void)build_logs_each(r->api->link->store, b.id, 0, UINT32_MAX, level, on_page_entry, &p, &e);
 	reply_json(r, 200, json_pack("{s:o}", "logs", p.list), NULL);
 }
 
@@ -237,7 +239,7 @@ void api_build_cancel(struct req *r)
 
 	if (find_build(r, &t, &b) < 0)
 		return;
-	struct build *running = build_of(r->front, b.id);
+	struct build *running = build_of(r->api->build, b.id);
 
 	if (running) {
 		log_info("build cancelled", "build=%s request=%s", b.id, r->id);
@@ -272,10 +274,10 @@ void admin_template_gc(struct req *r)
 	if (!body)
 		return;
 	if (field_int(body, "maxMB", 0, INT32_MAX, &mb, &given, &e) < 0 ||
-	    builds_gc(r->front, given ? (uint64_t)mb * MIB : r->front->link.opt.template_cache_mb * MIB, gone, &e) <
+	    builds_gc(r->api->build, given ? (uint64_t)mb * MIB : r->api->link->opt.template_cache_mb * MIB, gone, &e) <
 		0) {
 		reply_err(r, &e);
 		return;
 	}
-	image_gc(r->front, true, on_collected, req_ref(r));
+	image_gc(r->api->build, true, on_collected, req_ref(r));
 }

@@ -5,17 +5,22 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "front/account/accounts.h"
 #include "front/account/capacity.h"
 #include "front/account/metrics.h"
+#include "front/api/api.h"
 #include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/link/warden_link.h"
 #include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/sandbox/table.h"
 #include "front/sandbox/warm_pool.h"
 #include "front/util/mem.h"
+#include "front/util/memory.h"
+#include "front/util/time_json.h"
 #include "http/server.h"
 #include "http/url.h"
 #include "store/capacity.h"
@@ -36,12 +41,12 @@ struct now {
 	double cpu_pct;
 };
 
-static struct now count(const struct front *f)
+static struct now count(const struct api *a)
 {
 	struct now n = { 0 };
 
-	for (struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
-	    sb = sandbox_table_next(f->sandbox.table, sb)) {
+	for (struct sandbox *sb = sandbox_table_next(a->sandbox->table, NULL); sb;
+	    sb = sandbox_table_next(a->sandbox->table, sb)) {
 		const struct usage_sample *s = usage_get(&sb->usage, sb->usage.n - 1);
 
 		n.paused += sb->state == SANDBOX_PAUSED;
@@ -67,14 +72,14 @@ static uint64_t average(uint64_t sum, uint64_t n, uint64_t least)
 	return v > least ? v : least;
 }
 
-static struct capacity_room room_of(const struct front *f, const struct now *n, const struct msg_room *m)
+static struct capacity_room room_of(const struct api *a, const struct now *n, const struct msg_room *m)
 {
-	uint64_t total = f->link.opt.mem_total_mb * 1024ull * 1024, host = memory_left_bytes(&f->sandbox.memory);
+	uint64_t total = a->link->opt.mem_total_mb * 1024ull * 1024, host = memory_left_bytes(&a->sandbox->memory);
 	uint64_t share = total > m->mem_bytes ? total - m->mem_bytes : 0;
 
 	return (struct capacity_room) {
-		.places = f->sandbox.max_sandboxes,
-		.places_used = sandbox_table_count(f->sandbox.table),
+		.places = a->sandbox->max_sandboxes,
+		.places_used = sandbox_table_count(a->sandbox->table),
 		.addresses = m->slots,
 		.addresses_used = m->slots_used,
 		.mem_left_bytes = total && share < host ? share : host,
@@ -87,16 +92,16 @@ static struct capacity_room room_of(const struct front *f, const struct now *n, 
 	};
 }
 
-static json_t *fits_json(const struct front *f, const struct capacity_room *r)
+static json_t *fits_json(const struct api *a, const struct capacity_room *r)
 {
 	struct capacity_room full = *r;
 	uint64_t by[BOUNDS], worst[BOUNDS];
 	enum capacity_bound bound = capacity_fits(r, by);
 	json_t *each = json_object();
 
-	full.each_mem_bytes = f->account.defaults.mem_bytes;
-	full.each_disk_bytes = f->account.defaults.disk_bytes;
-	full.each_pids = f->account.defaults.pids;
+	full.each_mem_bytes = a->account->defaults.mem_bytes;
+	full.each_disk_bytes = a->account->defaults.disk_bytes;
+	full.each_pids = a->account->defaults.pids;
 	enum capacity_bound full_bound = capacity_fits(&full, worst);
 
 	for (enum capacity_bound b = 0; b < BOUNDS; b++)
@@ -108,17 +113,17 @@ static json_t *fits_json(const struct front *f, const struct capacity_room *r)
 	    (json_int_t)worst[full_bound], "boundAtFullUse", capacity_bound_name(full_bound));
 }
 
-static json_t *now_json(const struct front *f, const struct now *n, const struct capacity_room *r,
+static json_t *now_json(const struct api *a, const struct now *n, const struct capacity_room *r,
     const struct msg_room *m)
 {
 	uint64_t hits = 0, misses = 0, ready = 0;
 
-	warm_pool_counts(f->sandbox.warm_pool, &hits, &misses, &ready);
+	warm_pool_counts(a->sandbox->warm_pool, &hits, &misses, &ready);
 	return json_pack("{s:{s:I,s:I,s:I},s:{s:I,s:I,s:I},s:{s:f,s:I},s:{s:I,s:I},s:{s:I,s:I,s:I},s:{s:I,s:I,s:I}}",
 	    "sandboxes", "running", (json_int_t)n->running, "paused", (json_int_t)n->paused, "max",
 	    (json_int_t)r->places, "memory", "usedBytes", (json_int_t)m->mem_bytes, "leftBytes",
 	    (json_int_t)r->mem_left_bytes, "limitBytes", (json_int_t)n->limit_bytes, "cpu", "usedCores",
-	    n->cpu_pct / 100, "cores", (json_int_t)f->account.metrics->host_cpus, "processes", "used",
+	    n->cpu_pct / 100, "cores", (json_int_t)a->account->metrics->host_cpus, "processes", "used",
 	    (json_int_t)r->pids_used, "max", (json_int_t)r->pids, "disk", "poolBytes", (json_int_t)m->storage_bytes,
 	    "freeBytes", (json_int_t)m->storage_free_bytes, "growBytes", (json_int_t)m->storage_grow_bytes, "pool",
 	    "ready", (json_int_t)ready, "hits", (json_int_t)hits, "misses", (json_int_t)misses);
@@ -144,27 +149,27 @@ static void on_row(void *user, const struct capacity_row *row)
 static void on_room(void *user, const struct warden_reply *re)
 {
 	struct req *r = user;
-	struct front *f = r->front;
-	const struct asked *a = r->work;
-	struct peaks peaks = { json_array(), a->by_day ? 24 * HOUR_MS : HOUR_MS };
+	struct api *a = r->api;
+	const struct asked *asked = r->work;
+	struct peaks peaks = { json_array(), asked->by_day ? 24 * HOUR_MS : HOUR_MS };
 	uint64_t now_hour = clock_wall_ms() / HOUR_MS;
 	struct err e;
 
-	capacity_save(f->account.capacity);
+	capacity_save(a->account->capacity);
 	if (re->no || re->msg->type != RE_ROOM) {
 		json_decref(peaks.all);
 		reply_error(r, 500, "could not ask the warden: %s", re->no ? re->text : "unexpected answer");
-	} else if (capacity_each(f->link.store, now_hour - now_hour % 24 - (a->days - 1) * 24, a->by_day, on_row,
-		       &peaks, &e) < 0) {
+	} else if (capacity_each(a->link->store, now_hour - now_hour % 24 - (asked->days - 1) * 24, asked->by_day,
+		       on_row, &peaks, &e) < 0) {
 		json_decref(peaks.all);
 		reply_err(r, &e);
 	} else {
 		const struct msg_room *m = (const struct msg_room *)re->msg;
-		struct now n = count(f);
-		struct capacity_room room = room_of(f, &n, m);
+		struct now n = count(a);
+		struct capacity_room room = room_of(a, &n, m);
 
 		reply_json(r, 200,
-		    json_pack("{s:o,s:o,s:o}", "now", now_json(f, &n, &room, m), "fits", fits_json(f, &room), "peaks",
+		    json_pack("{s:o,s:o,s:o}", "now", now_json(a, &n, &room, m), "fits", fits_json(a, &room), "peaks",
 			peaks.all),
 		    NULL);
 	}
@@ -200,5 +205,5 @@ void admin_capacity(struct req *r)
 		return;
 	r->work = must_alloc(sizeof a);
 	memcpy(r->work, &a, sizeof a);
-	(void)warden_ask(r->front->link.warden, OP_ROOM, &m, sizeof m, on_room, req_ref(r));
+	(void)warden_ask(r->api->link->warden, OP_ROOM, &m, sizeof m, on_room, req_ref(r));
 }

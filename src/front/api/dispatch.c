@@ -2,8 +2,11 @@
 /* front/api/dispatch: sends each request to the API or to a sandbox. */
 #include "front/api/dispatch.h"
 
+#include "front/api/api.h"
+#include "front/api/begin.h"
 #include "front/api/request.h"
-#include "front/front.h"
+#include "front/api/uploads.h"
+#include "front/link/links.h"
 #include "front/proxy/error.h"
 #include "front/proxy/proxy.h"
 #include "front/proxy/route.h"
@@ -12,26 +15,33 @@
 
 static void on_request(void *user, struct http_req *rq)
 {
-	struct front *f = user;
+	struct api *a = user;
 	struct proxy_target t;
 
-	if (f->link.stopping)
+	if (a->link->stopping)
 		http_close_after(rq);
 	switch (proxy_route(rq->host, http_header_get(&rq->headers, "e2b-sandbox-id"),
-	    http_header_get(&rq->headers, "e2b-sandbox-port"), f->link.opt.domain, &t)) {
+	    http_header_get(&rq->headers, "e2b-sandbox-port"), a->link->opt.domain, &t)) {
 	case ROUTE_PORT:
-		proxy_begin(f, rq, &t);
+		proxy_begin(a->proxy, rq, &t);
 		break;
 	case ROUTE_BAD:
 		proxy_plain(rq, 400, t.why);
 		break;
 	case ROUTE_API:
 		if (volume_content_is(rq))
-			volume_content_begin(f, rq);
-		else if (!proxy_begin_signed(f, rq))
-			req_begin(f, rq);
+			volume_content_begin(a->proxy, rq);
+		else if (!proxy_begin_signed(a->proxy, rq))
+			req_begin(a, rq);
 		break;
 	}
 }
 
 const struct http_server_ops dispatch_ops = { .on_request = on_request };
+
+void api_tick(struct api *a)
+{
+	req_waiting_tick(a);
+	req_end_slow(a);
+	uploads_tick(a);
+}

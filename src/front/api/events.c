@@ -4,10 +4,11 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "front/api/api.h"
 #include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/record/events.h"
 #include "http/server.h"
 #include "http/url.h"
@@ -90,7 +91,7 @@ static void list(struct req *r, const char *sandbox)
 	q.types = types.n ? buf_cstr(&types) : NULL;
 	json_t *all = json_array();
 
-	if (events_each(r->front->link.store, &q, on_event, all, &e) < 0) {
+	if (events_each(r->api->link->store, &q, on_event, all, &e) < 0) {
 		json_decref(all);
 		reply_err(r, &e);
 		return;

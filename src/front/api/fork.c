@@ -12,14 +12,19 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "front/account/quota.h"
+#include "front/api/api.h"
 #include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
-#include "front/front.h"
+#include "front/api/sandboxes.h"
+#include "front/api/team.h"
+#include "front/link/links.h"
 #include "front/link/saved.h"
+#include "front/sandbox/life.h"
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/save.h"
 #include "front/sandbox/spec.h"
+#include "front/sandbox/start.h"
 #include "front/util/mem.h"
 #include "http/json.h"
 
@@ -56,7 +61,7 @@ static void forks_done(struct forks *fs)
 
 	for (size_t i = 0; i < fs->n; i++)
 		(void)json_array_append_new(all, fs->v[i].re);
-	saved_delete(&fs->r->front->link, fs->saved);
+	saved_delete(fs->r->api->link, fs->saved);
 	reply_json(fs->r, 201, all, NULL);
 	sandbox_unref(fs->source);
 	req_unref(fs->r);
@@ -85,7 +90,7 @@ static void on_settled(struct sandbox_waiter *w, struct sandbox *sb)
 static void fork_begin(struct fork *fk)
 {
 	struct forks *fs = fk->all;
-	struct front *f = fs->r->front;
+	struct api *a = fs->r->api;
 	struct quota_hit hit;
 	struct spec sp;
 	struct err e = ERR_INIT;
@@ -97,19 +102,19 @@ static void fork_begin(struct fork *fk)
 	sp.timeout_s = fs->timeout_s;
 	memcpy(sp.from, fs->saved, sizeof sp.from);
 	sp.from_what = SAVED_DISK | SAVED_MEMORY;
-	if (quota_check_create(&f->account, fs->source->team, fs->r->caller.key, &hit) < 0) {
+	if (quota_check_create(a->account, fs->source->team, fs->r->caller.key, &hit) < 0) {
 		quota_text(&hit, &e);
 		spec_done(&sp);
 		fork_over(fk, error_json(&e));
 		return;
 	}
-	if (api_check_room(f, fs->source->team, &e) < 0 ||
-	    sandbox_new(f, fs->source->team, fs->r->caller.key, &sp, NULL, &fk->sb, &e) < 0) {
+	if (api_check_room(a, fs->source->team, &e) < 0 ||
+	    sandbox_new(a->sandbox, fs->source->team, fs->r->caller.key, &sp, NULL, &fk->sb, &e) < 0) {
 		spec_done(&sp);
 		fork_over(fk, error_json(&e));
 		return;
 	}
-	quota_note_create(&f->account, fs->source->team, fs->r->caller.key);
+	quota_note_create(a->account, fs->source->team, fs->r->caller.key);
 	(void)sandbox_ref(fk->sb);
 	sandbox_by(fk->sb, fs->r->id);
 	fk->waiter.fn = on_settled;
@@ -150,7 +155,7 @@ void api_fork(struct req *r)
 
 	if (!body)
 		return;
-	if (field_int(body, "timeout", 1, r->front->link.opt.max_timeout_s, &timeout_s, &given, &e) < 0 ||
+	if (field_int(body, "timeout", 1, r->api->link->opt.max_timeout_s, &timeout_s, &given, &e) < 0 ||
 	    field_int(body, "count", 1, COUNT_MAX, &count, &given, &e) < 0 ||
 	    json_get_bool(body, "inheritSecrets", &secrets, &e) < 0) {
 		reply_err(r, &e);

@@ -2,28 +2,15 @@
 /* front/api/handlers: the handlers of the control API. */
 #pragma once
 
-#include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/str.h"
 
-#include "base/buf.h"
-#include "base/err.h"
-#include "front/util/time_json.h"
-
-struct front;
 struct req;
-struct sandbox;
-struct team;
 
 /* sandboxes.c */
 void api_create_v1(struct req *r);
 void api_create_v2(struct req *r);
 void api_info(struct req *r);
 void api_kill(struct req *r);
-json_t *sandbox_json(const struct req *r, const struct sandbox *sb); /* as in the answers of create and connect */
-json_t *domain_json(const struct req *r); /* the domain of sandboxes, as this client reaches them */
-void sandbox_put_listed(struct buf *out, const struct sandbox *sb, bool with_team); /* as in the lists */
 
 /* list.c */
 void api_list_v1(struct req *r);
@@ -77,8 +64,6 @@ void admin_audit(struct req *r); /* of all teams */
 
 /* purge.c */
 void api_purge(struct req *r);
-/* templates.c: returns the number of deleted templates; *failed: the number of those that stay. */
-int64_t templates_purge(struct front *f, const char *team, int64_t *failed);
 
 /* volumes.c */
 void api_volumes(struct req *r);
@@ -120,7 +105,6 @@ void api_build_request_v1(struct req *r);
 void api_tags_add(struct req *r);
 void api_tags_drop(struct req *r);
 void api_template_tags(struct req *r);
-int tag_parse(struct str text, char ret[64]); /* in lower case; -EINVAL */
 
 /* tag_groups.c */
 void api_tag_groups(struct req *r);
@@ -155,9 +139,6 @@ void api_fork(struct req *r);
 void api_snapshot(struct req *r);
 void api_snapshots(struct req *r);
 void api_snapshot_adopt(struct req *r);
-bool api_snapshot_drop(struct req *r); /* returns false, without an answer, if the path names no snapshot */
-/* whether the team may have one more sandbox; -EDQUOT */
-int api_check_room(const struct front *f, const char *team, struct err *e);
 
 /* keys.c */
 void api_keys(struct req *r);
@@ -170,11 +151,6 @@ void admin_key_add(struct req *r);
 void admin_key_drop(struct req *r);
 void admin_key_set(struct req *r);
 void admin_key_rotate(struct req *r);
-void uploads_tick(struct front *f); /* ends uploads that have stalled */
-/* Whether the caller's key is no admin key and has a quota of its own. */
-bool req_has_quota(struct req *r);
-/* The team in the path. If there is none, sends 404 and returns NULL. */
-struct team *req_team(struct req *r);
 
 /* admin.c */
 void admin_teams(struct req *r);
@@ -187,7 +163,3 @@ void admin_running(struct req *r);
 void admin_log_level(struct req *r);
 void admin_log_level_set(struct req *r);
 void admin_nodes(struct req *r);
-struct quota;
-/* Parses the field `quota` into *q. */
-int read_quota(const struct front *f, const json_t *body, bool of_key, struct quota *q, struct err *e);
-size_t team_sandboxes(const struct front *f, const char *team); /* in any state */

@@ -4,14 +4,17 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "front/account/accounts.h"
 #include "front/account/keyring.h"
 #include "front/account/quota.h"
+#include "front/api/api.h"
 #include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
-#include "front/front.h"
+#include "front/api/team.h"
 #include "front/sandbox/charge.h"
 #include "front/sandbox/spec.h"
+#include "front/util/time_json.h"
 #include "http/json.h"
 
 #define GRACE_MAX_S (7 * 24 * 3600)
@@ -27,21 +30,12 @@ static json_t *key_json(struct key *k)
 
 static struct team *own_team(struct req *r)
 {
-	return keyring_team(r->front->account.keyring, str_of(r->caller.team));
-}
-
-struct team *req_team(struct req *r)
-{
-	struct team *t = keyring_team(r->front->account.keyring, str_of(r->param));
-
-	if (!t)
-		reply_error(r, 404, "team '%.64s' not found", r->param);
-	return t;
+	return keyring_team(r->api->account->keyring, str_of(r->caller.team));
 }
 
 static struct key *find_key(struct req *r, const struct team *t, const char *id)
 {
-	struct key *k = keyring_key(r->front->account.keyring, t, str_of(id));
+	struct key *k = keyring_key(r->api->account->keyring, t, str_of(id));
 
 	if (!k)
 		reply_error(r, 404, "API key '%.64s' not found", id);
@@ -74,8 +68,8 @@ static void list(struct req *r, const struct team *t)
 {
 	json_t *all = json_array();
 
-	for (struct key *k = keyring_next_key(r->front->account.keyring, NULL); k;
-	    k = keyring_next_key(r->front->account.keyring, k)) {
+	for (struct key *k = keyring_next_key(r->api->account->keyring, NULL); k;
+	    k = keyring_next_key(r->api->account->keyring, k)) {
 		if (k->team == t)
 			(void)json_array_append_new(all, key_json(k));
 	}
@@ -88,7 +82,7 @@ static struct key *make(struct req *r, struct team *t, const char *name, bool ad
 	struct key *k;
 	struct err e;
 
-	if (keyring_add_key(r->front->account.keyring, t, name, admin, secret, &k, &e) < 0) {
+	if (keyring_add_key(r->api->account->keyring, t, name, admin, secret, &k, &e) < 0) {
 		log_error("could not create a key", "request=%s err=%s", r->id, e.text);
 		reply_error(r, 500, "could not record the key");
 		return NULL;
@@ -104,13 +98,6 @@ static void reply_made(struct req *r, struct key *k, char secret[KEY_TEXT_SIZE])
 	(void)json_object_set_new(j, "key", json_string(secret));
 	explicit_bzero(secret, KEY_TEXT_SIZE);
 	reply_json(r, 201, j, "Cache-Control: no-store\r\n");
-}
-
-bool req_has_quota(struct req *r)
-{
-	const struct key *k = keyring_key(r->front->account.keyring, own_team(r), str_of(r->caller.key));
-
-	return !r->caller.admin && k && !quota_is_none(&k->quota);
 }
 
 /* With another key a client could bypass the quota of this one. */
@@ -141,7 +128,7 @@ static void add(struct req *r, struct team *t)
 		reply_error(r, 403, "field 'admin' needs an admin key");
 		return;
 	}
-	if (read_quota(r->front, body, true, &q, &e) < 0) {
+	if (read_quota(r->api, body, true, &q, &e) < 0) {
 		reply_err(r, &e);
 		return;
 	}
@@ -154,7 +141,7 @@ static void add(struct req *r, struct team *t)
 
 	struct key *k = make(r, t, name, admin, secret);
 
-	if (k && !quota_is_none(&q) && quota_set(&r->front->account, true, k->id, &k->quota, &q, &e) < 0)
+	if (k && !quota_is_none(&q) && quota_set(r->api->account, true, k->id, &k->quota, &q, &e) < 0)
 		log_error("could not record the quota of a key", "request=%s err=%s", r->id, e.text);
 	if (k)
 		reply_made(r, k, secret);
@@ -192,7 +179,7 @@ static void drop(struct req *r, const struct team *t, const char *id)
 	if (!k || !may_change(r, k))
 		return;
 	log_info("key revoked", "request=%s key=%s team=%s", r->id, k->id, t->id);
-	if (keyring_drop_key(r->front->account.keyring, k, &e) < 0)
+	if (keyring_drop_key(r->api->account->keyring, k, &e) < 0)
 		reply_err(r, &e);
 	else
 		reply_empty(r, 204);
@@ -220,15 +207,15 @@ static void rotate(struct req *r, struct team *t, const char *id)
 
 	if (!k)
 		return;
-	if (!quota_is_none(&old->quota) && quota_set(&r->front->account, true, k->id, &k->quota, &old->quota, &e) < 0)
+	if (!quota_is_none(&old->quota) && quota_set(r->api->account, true, k->id, &k->quota, &old->quota, &e) < 0)
 		log_error("could not record the quota of a key", "request=%s err=%s", r->id, e.text);
-	quota_move(&r->front->account, old->id, k->id);
-	charge_key_moved(r->front, old->id, k->id);
+	quota_move(r->api->account, old->id, k->id);
+	charge_key_moved(r->api->sandbox, old->id, k->id);
 	log_info("key rotated", "request=%s key=%s to=%s grace_s=%lld", r->id, old->id, k->id, (long long)grace_s);
 
 	int no = grace_s
-	    ? keyring_expire_key(r->front->account.keyring, old, clock_wall_ms() + (uint64_t)grace_s * 1000, &e)
-	    : keyring_drop_key(r->front->account.keyring, old, &e);
+	    ? keyring_expire_key(r->api->account->keyring, old, clock_wall_ms() + (uint64_t)grace_s * 1000, &e)
+	    : keyring_drop_key(r->api->account->keyring, old, &e);
 
 	if (no < 0)
 		log_error("could not revoke the old key", "request=%s err=%s", r->id, e.text);
@@ -254,7 +241,7 @@ void api_key_rename(struct req *r)
 
 	if (!body || read_name(r, body, &name) < 0 || !may_rename(r, k))
 		return;
-	if (keyring_rename_key(r->front->account.keyring, k, name, &e) < 0)
+	if (keyring_rename_key(r->api->account->keyring, k, name, &e) < 0)
 		reply_err(r, &e);
 	else
 		reply_empty(r, 200);
@@ -306,9 +293,9 @@ void admin_key_set(struct req *r)
 		return;
 	struct quota q = k->quota;
 
-	if (read_quota(r->front, body, true, &q, &e) < 0 ||
-	    (json_object_get(body, "quota") && quota_set(&r->front->account, true, k->id, &k->quota, &q, &e) < 0) ||
-	    (name != k->name && keyring_rename_key(r->front->account.keyring, k, name, &e) < 0))
+	if (read_quota(r->api, body, true, &q, &e) < 0 ||
+	    (json_object_get(body, "quota") && quota_set(r->api->account, true, k->id, &k->quota, &q, &e) < 0) ||
+	    (name != k->name && keyring_rename_key(r->api->account->keyring, k, name, &e) < 0))
 		reply_err(r, &e);
 	else
 		reply_json(r, 200, key_json(k), NULL);

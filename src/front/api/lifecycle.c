@@ -4,12 +4,16 @@
 
 #include "base/fd.h"
 #include "front/account/quota.h"
+#include "front/api/api.h"
 #include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
-#include "front/front.h"
+#include "front/api/sandboxes.h"
 #include "front/link/init_call.h"
+#include "front/link/links.h"
 #include "front/link/warden_link.h"
+#include "front/sandbox/life.h"
+#include "front/sandbox/pause.h"
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/spec.h"
 #include "front/util/mem.h"
@@ -33,7 +37,7 @@ static int read_timeout(struct req *r, const json_t *body, int64_t min, int64_t 
 	bool given;
 	struct err e;
 
-	if (field_int(body, "timeout", min, r->front->link.opt.max_timeout_s, &s, &given, &e) < 0) {
+	if (field_int(body, "timeout", min, r->api->link->opt.max_timeout_s, &s, &given, &e) < 0) {
 		reply_err(r, &e);
 		return -EINVAL;
 	}
@@ -41,7 +45,7 @@ static int read_timeout(struct req *r, const json_t *body, int64_t min, int64_t 
 		reply_error(r, 400, "field 'timeout' is required");
 		return -EINVAL;
 	}
-	*ret = (uint32_t)(s < r->front->link.opt.max_timeout_s ? s : r->front->link.opt.max_timeout_s);
+	*ret = (uint32_t)(s < r->api->link->opt.max_timeout_s ? s : r->api->link->opt.max_timeout_s);
 	return 0;
 }
 
@@ -135,11 +139,11 @@ static void connect_to(struct req *r, struct sandbox *sb)
 		reply_json(r, 200, sandbox_json(r, sb), NULL);
 		break;
 	case SANDBOX_PAUSED:
-		if (warden_silent(r->front->link.warden)) {
+		if (warden_silent(r->api->link->warden)) {
 			reply_away(r);
 			break;
 		}
-		if (quota_check_resume(&r->front->account, sb->team, sb->key, &hit) < 0) {
+		if (quota_check_resume(r->api->account, sb->team, sb->key, &hit) < 0) {
 			reply_quota(r, &hit);
 			break;
 		}
@@ -248,7 +252,7 @@ static void pause_if_healthy(struct req *r, struct sandbox *sb, bool memory)
 	struct check *ck = must_alloc(sizeof *ck);
 
 	*ck = (struct check) { req_ref(r), sandbox_ref(sb), memory };
-	(void)init_call_new(&r->front->link, &rq, on_health, ck);
+	(void)init_call_new(r->api->link, &rq, on_health, ck);
 }
 
 void api_pause(struct req *r)
@@ -278,7 +282,7 @@ static void resume_after(struct req *r, struct sandbox *sb)
 
 	if (!body) {
 		resumed(r, sb);
-	} else if (quota_check_resume(&r->front->account, sb->team, sb->key, &hit) < 0) {
+	} else if (quota_check_resume(r->api->account, sb->team, sb->key, &hit) < 0) {
 		reply_quota(r, &hit);
 	} else if (read_timeout(r, body, 1, RESUME_DEFAULT_S, &timeout_s) == 0 && read_memory(r, body, &memory) == 0) {
 		sandbox_by(sb, r->id);

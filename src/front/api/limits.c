@@ -5,16 +5,19 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "front/account/accounts.h"
 #include "front/account/limits.h"
+#include "front/api/api.h"
 #include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/link/warden_link.h"
-#include "front/record/events.h"
+#include "front/sandbox/facts.h"
 #include "front/sandbox/meter.h"
 #include "front/sandbox/row.h"
 #include "front/sandbox/sandbox.h"
+#include "front/sandbox/settle.h"
 #include "front/util/mem.h"
 #include "http/json.h"
 
@@ -37,7 +40,7 @@ static void reply_limits(struct req *r, const struct sandbox *sb)
 	struct limits_range range;
 	json_t *used = json_null();
 
-	spec_limits_range(r->front, sb->team, sb->key, &sb->spec.tpl, &range);
+	spec_limits_range(r->api->sandbox, sb->team, sb->key, &sb->spec.tpl, &range);
 	if (s)
 		used = json_pack("{s:I,s:I,s:I,s:I,s:I}", "memoryMB", (json_int_t)(s->mem_bytes >> 20), "diskMB",
 		    (json_int_t)(s->disk_bytes >> 20), "processes", (json_int_t)s->pids, "egressMB",
@@ -78,21 +81,10 @@ static void on_changed(void *user, const struct warden_reply *re)
 		    "memory_mb=%llu cpu_permille=%u processes=%u disk_mb=%llu request=%s",
 		    (unsigned long long)(ch->to.mem_bytes >> 20), ch->to.cpu_permille, ch->to.pids,
 		    (unsigned long long)(ch->to.disk_bytes >> 20), ch->r->id);
-		event_note(sb, EVENT_UPDATED, json_pack("{s:o}", "limits", limits_json(&sb->spec.limits)));
+		sandbox_event(sb, EVENT_UPDATED, json_pack("{s:o}", "limits", limits_json(&sb->spec.limits)));
 		reply_limits(ch->r, sb);
 	}
 	change_free(ch);
-}
-
-/* The warden counts egress since the last start, but the limit is for all runs. */
-struct msg_limits sandbox_limits_to_send(const struct sandbox *sb, const struct msg_limits *l)
-{
-	struct msg_limits to = *l;
-
-	if (to.egress_bytes)
-		to.egress_bytes = to.egress_bytes > sb->sent_before ? to.egress_bytes - sb->sent_before : 1;
-	limits_clip(&to, &sb->front->account.maxima);
-	return to;
 }
 
 void api_limits_set(struct req *r)
@@ -107,7 +99,7 @@ void api_limits_set(struct req *r)
 		return;
 	struct msg_limits to = sb->spec.limits;
 
-	spec_limits_range(r->front, sb->team, sb->key, &sb->spec.tpl, &range);
+	spec_limits_range(r->api->sandbox, sb->team, sb->key, &sb->spec.tpl, &range);
 	if (limits_read(body, "", &range, &to, &e) < 0) {
 		reply_err(r, &e);
 		return;
@@ -131,5 +123,5 @@ void api_limits_set(struct req *r)
 	memcpy(m.id, sb->id, sizeof m.id);
 	memcpy(m.request, r->id, sizeof m.request);
 	m.limits = sandbox_limits_to_send(sb, &to);
-	(void)warden_ask(r->front->link.warden, OP_LIMIT, &m, sizeof m, on_changed, ch);
+	(void)warden_ask(r->api->link->warden, OP_LIMIT, &m, sizeof m, on_changed, ch);
 }

@@ -9,13 +9,16 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "front/account/accounts.h"
 #include "front/account/keyring.h"
+#include "front/api/api.h"
 #include "front/api/handlers.h"
 #include "front/api/list_query.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
-#include "front/front.h"
+#include "front/api/sandboxes.h"
 #include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/sandbox/table.h"
 #include "front/util/mem.h"
 #include "http/json.h"
@@ -40,7 +43,7 @@ static int by_order(const void *a, const void *b, void *query)
 /* team NULL: all teams. */
 static struct found collect(struct req *r, struct list_query *q, const char *team)
 {
-	const struct sandbox_table *t = r->front->sandbox.table;
+	const struct sandbox_table *t = r->api->sandbox->table;
 	struct found f = { .v = must_alloc((sandbox_table_count(t) + 1) * sizeof(struct sandbox *)) };
 
 	for (const struct sandbox *sb = sandbox_table_next(t, NULL); sb; sb = sandbox_table_next(t, sb)) {
@@ -139,7 +142,7 @@ void admin_sandboxes(struct req *r)
 		reply_error(r, 400, "query parameter 'team' is malformed");
 		return;
 	}
-	if (name && !(t = keyring_team(r->front->account.keyring, str_of(name)))) {
+	if (name && !(t = keyring_team(r->api->account->keyring, str_of(name)))) {
 		reply_error(r, 404, "team '%.64s' not found", name);
 		return;
 	}

@@ -5,16 +5,19 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "front/api/api.h"
 #include "front/api/handlers.h"
-#include "front/api/log_query.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
-#include "front/front.h"
+#include "front/record/log_query.h"
 #include "front/record/logbook.h"
+#include "front/record/records.h"
 #include "front/sandbox/init_watch.h"
 #include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/sandbox/table.h"
 #include "front/util/mem.h"
+#include "front/util/time_json.h"
 #include "http/json.h"
 #include "http/server.h"
 
@@ -62,7 +65,7 @@ struct asked { /* while events from init are awaited */
 /* A sandbox without log entries: the previous front was killed just after the start. */
 static bool is_there(const struct req *r, struct str id)
 {
-	const struct sandbox *sb = sandbox_table_find(r->front->sandbox.table, id);
+	const struct sandbox *sb = sandbox_table_find(r->api->sandbox->table, id);
 
 	return sb && sb->state != SANDBOX_STARTING && strcmp(sb->team, r->caller.team) == 0;
 }
@@ -72,7 +75,7 @@ static void answer(struct req *r)
 	const struct asked *a = r->work;
 	struct journal j = { 0 };
 	struct err e;
-	int got = logbook_read(r->front->record.logbook, a->id, r->caller.team, &j, &e);
+	int got = logbook_read(r->api->record->logbook, a->id, r->caller.team, &j, &e);
 
 	if (got == -ENOENT && !is_there(r, a->id)) {
 		reply_no_sandbox(r, a->id);
@@ -120,7 +123,7 @@ static void logs(struct req *r, bool v1)
 		return;
 	}
 
-	struct sandbox *sb = sandbox_table_find(r->front->sandbox.table, a->id);
+	struct sandbox *sb = sandbox_table_find(r->api->sandbox->table, a->id);
 
 	if (sb && strcmp(sb->team, r->caller.team) == 0)
 		init_watch_sync(sb, on_synced, req_ref(r)); /* returns at once if it does not run */

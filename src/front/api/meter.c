@@ -9,11 +9,13 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/prices.h"
+#include "front/account/accounts.h"
 #include "front/account/keyring.h"
+#include "front/api/api.h"
 #include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/sandbox/meter.h"
 #include "http/json.h"
 #include "http/server.h"
@@ -333,22 +335,25 @@ static int read_day(struct req *r, const char *name, uint64_t *ret)
 
 static void answer(struct req *r, const char *team)
 {
-	struct report rp = { .keyring = r->front->account.keyring,
-		.prices = &r->front->link.opt.prices,
+	struct prices prices = { .set = false };
+	struct report rp = { .keyring = r->api->account->keyring,
+		.prices = &prices,
 		.team = team,
 		.index = json_object(),
 		.last = clock_wall_ms() / DAY_MS };
 	struct err e = ERR_INIT;
 
+	if (r->api->link->opt.prices[0])
+		(void)prices_parse(str_of(r->api->link->opt.prices), &prices); /* the warden has checked them */
 	rp.first = rp.last - (DAYS_DEFAULT - 1);
 	if (read_by(r, &rp) < 0 || read_day(r, "from", &rp.first) < 0 || read_day(r, "to", &rp.last) < 0) {
 		report_done(&rp);
 		return;
 	}
-	meter_note_all(r->front, team);
+	meter_note_all(r->api->sandbox, team);
 	if (rp.last < rp.first)
 		reply_error(r, 400, "query parameter 'to' must not be before 'from'");
-	else if (meter_each(r->front->link.store, team, rp.first, rp.last, ROWS_MAX + 1, on_row, &rp, &e) < 0)
+	else if (meter_each(r->api->link->store, team, rp.first, rp.last, ROWS_MAX + 1, on_row, &rp, &e) < 0)
 		reply_err(r, &e);
 	else if (rp.rows > ROWS_MAX)
 		reply_error(r, 400, "there were more than %d sandboxes in these days: ask for fewer of them", ROWS_MAX);

@@ -8,14 +8,20 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "front/account/accounts.h"
 #include "front/account/metrics.h"
+#include "front/api/api.h"
 #include "front/api/metrics_text.h"
 #include "front/api/routes.h"
-#include "front/front.h"
 #include "front/link/certs.h"
+#include "front/link/links.h"
+#include "front/link/start_queue.h"
+#include "front/proxy/proxies.h"
 #include "front/record/audit.h"
+#include "front/record/records.h"
 #include "front/record/webhooks.h"
 #include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/sandbox/table.h"
 #include "front/sandbox/warm_pool.h"
 #include "front/util/mem.h"
@@ -132,14 +138,14 @@ static void put_proxy(struct buf *out, const struct metrics *m)
 	buf_fmt(out, "atoll_proxy_bytes_total{direction=\"down\"} %" PRIu64 "\n", m->bytes_down);
 }
 
-static void put_lives(struct buf *out, const struct front *f)
+static void put_lives(struct buf *out, const struct api *a)
 {
 	static const char *const names[] = { "starting", "running", "pausing", "paused", "resuming", "keeping" };
-	const struct metrics *m = f->account.metrics;
+	const struct metrics *m = a->account->metrics;
 	size_t n[ARRAY_LEN(names)] = { 0 };
 
-	for (const struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
-	    sb = sandbox_table_next(f->sandbox.table, sb)) {
+	for (const struct sandbox *sb = sandbox_table_next(a->sandbox->table, NULL); sb;
+	    sb = sandbox_table_next(a->sandbox->table, sb)) {
 		if (sb->state < ARRAY_LEN(names))
 			n[sb->state]++;
 	}
@@ -183,31 +189,31 @@ static void put_executions(struct buf *out, const struct metrics *m)
 }
 
 /* The used fraction of each resource. */
-static void put_utilisation(struct buf *out, const struct front *f)
+static void put_utilisation(struct buf *out, const struct api *a)
 {
 	size_t busy = 0;
 	double cpu_pct = 0;
 
-	for (struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
-	    sb = sandbox_table_next(f->sandbox.table, sb)) {
+	for (struct sandbox *sb = sandbox_table_next(a->sandbox->table, NULL); sb;
+	    sb = sandbox_table_next(a->sandbox->table, sb)) {
 		const struct usage_sample *s = sb->state == SANDBOX_RUNNING ? usage_get(&sb->usage, sb->usage.n - 1)
 									    : NULL;
 
 		busy += sb->users > 0;
 		cpu_pct += s ? s->cpu_pct : 0;
 	}
-	put_gauge(out, "atoll_sandboxes_max", "sandboxes that there may be", f->sandbox.max_sandboxes);
+	put_gauge(out, "atoll_sandboxes_max", "sandboxes that there may be", a->sandbox->max_sandboxes);
 	put_gauge(out, "atoll_sandboxes_busy", "sandboxes with a request under way", (double)busy);
 	put_gauge(out, "atoll_sandboxes_memory_bytes", "memory that all sandboxes use together",
-	    (double)f->sandbox.memory.used_bytes);
+	    (double)a->sandbox->memory.used_bytes);
 	put_gauge(out, "atoll_sandboxes_cpu_cores", "processors that all sandboxes use together", cpu_pct / 100);
-	put_gauge(out, "atoll_host_cpu_cores", "processors of the host", (double)f->account.metrics->host_cpus);
-	put_gauge(out, "atoll_host_memory_bytes", "memory of the host", (double)f->account.metrics->host_mem_bytes);
+	put_gauge(out, "atoll_host_cpu_cores", "processors of the host", (double)a->account->metrics->host_cpus);
+	put_gauge(out, "atoll_host_memory_bytes", "memory of the host", (double)a->account->metrics->host_mem_bytes);
 }
 
-static void put_webhooks(struct buf *out, const struct front *f)
+static void put_webhooks(struct buf *out, const struct api *a)
 {
-	const struct metrics *m = f->account.metrics;
+	const struct metrics *m = a->account->metrics;
 
 	put_type(out, "atoll_webhook_attempts_total", "counter", "webhooks that were called, by what became of it");
 	for (uint32_t i = 0; i < HK_OUTCOMES; i++)
@@ -219,10 +225,10 @@ static void put_webhooks(struct buf *out, const struct front *f)
 	    "deliveries that were not queued, because too many wait");
 	buf_fmt(out, "atoll_webhook_dropped_total %" PRIu64 "\n", m->webhooks_dropped);
 	put_gauge(out, "atoll_webhook_waiting", "deliveries that wait",
-	    f->record.webhooks ? (double)webhooks_waiting(f->record.webhooks) : 0);
+	    a->record->webhooks ? (double)webhooks_waiting(a->record->webhooks) : 0);
 	put_type(out, "atoll_alerts_total", "counter", "sandboxes that came near one of their limits");
-	for (enum alert a = 0; a < ALERTS; a++)
-		buf_fmt(out, "atoll_alerts_total{resource=\"%s\"} %" PRIu64 "\n", alert_name(a), m->alerts[a]);
+	for (enum alert i = 0; i < ALERTS; i++)
+		buf_fmt(out, "atoll_alerts_total{resource=\"%s\"} %" PRIu64 "\n", alert_name(i), m->alerts[i]);
 }
 
 static const char *op_label(unsigned op)
@@ -271,7 +277,7 @@ static double sample_value(const struct sandbox *sb, size_t what)
 	}
 }
 
-static void put_each(struct buf *out, const struct front *f)
+static void put_each(struct buf *out, const struct api *a)
 {
 	static const char *const what[][2] = {
 		{ "atoll_sandbox_cpu_percent", "processor use since the sample before, 100 is one core" },
@@ -281,11 +287,11 @@ static void put_each(struct buf *out, const struct front *f)
 		{ "atoll_sandbox_disk_limit_bytes", "disk that it may use" },
 		{ "atoll_sandbox_processes", "processes and threads" },
 	};
-	autofree const struct sandbox **v = must_alloc((sandbox_table_count(f->sandbox.table) + 1) * sizeof *v);
+	autofree const struct sandbox **v = must_alloc((sandbox_table_count(a->sandbox->table) + 1) * sizeof *v);
 	size_t n = 0;
 
-	for (const struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
-	    sb = sandbox_table_next(f->sandbox.table, sb)) {
+	for (const struct sandbox *sb = sandbox_table_next(a->sandbox->table, NULL); sb;
+	    sb = sandbox_table_next(a->sandbox->table, sb)) {
 		if (sb->state == SANDBOX_RUNNING && sb->usage.n > 0)
 			v[n++] = sb;
 	}
@@ -314,11 +320,11 @@ static double resident_bytes(const struct metrics *m)
 	return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-static void put_audit(struct buf *out, const struct front *f)
+static void put_audit(struct buf *out, const struct api *a)
 {
 	struct audit_counts c;
 
-	if (!audit_counts(f, &c))
+	if (!audit_counts(a->record, &c))
 		return;
 	put_type(out, "atoll_audit_records_total", "counter", "records written to the audit trail by this process");
 	buf_fmt(out, "atoll_audit_records_total %" PRIu64 "\n", c.records);
@@ -329,34 +335,42 @@ static void put_audit(struct buf *out, const struct front *f)
 	put_gauge(out, "atoll_audit_sequence", "number of the last record", (double)c.seq);
 }
 
-void metrics_put(const struct front *f, struct buf *out)
+static void put_starts(struct buf *out, const struct start_queue *q)
 {
-	const struct metrics *m = f->account.metrics;
+	put_gauge(out, "atoll_starts_waiting", "starts that wait for a builder", start_queue_waiting(q));
+	put_type(out, "atoll_starts_refused_total", "counter", "starts refused because too many were waiting");
+	buf_fmt(out, "atoll_starts_refused_total %" PRIu64 "\n", start_queue_refused(q));
+}
+
+void metrics_put(const struct api *a, struct buf *out)
+{
+	const struct metrics *m = a->account->metrics;
 
 	put_requests(out, m);
 	put_proxy(out, m);
-	put_lives(out, f);
-	warm_pool_put_metrics(f->sandbox.warm_pool, out);
+	put_lives(out, a);
+	put_starts(out, a->link->starts);
+	warm_pool_put_metrics(a->sandbox->warm_pool, out);
 	put_warden(out, m);
 	put_executions(out, m);
-	put_utilisation(out, f);
-	put_webhooks(out, f);
-	put_audit(out, f);
-	put_gauge(out, "atoll_connections", "client connections", (double)http_server_conns(f->api.server));
+	put_utilisation(out, a);
+	put_webhooks(out, a);
+	put_audit(out, a);
+	put_gauge(out, "atoll_connections", "client connections", (double)http_server_conns(a->server));
 	put_type(out, "atoll_connections_evicted_total", "counter",
 	    "idle connections closed to make room for new ones");
-	buf_fmt(out, "atoll_connections_evicted_total %" PRIu64 "\n", http_server_evicted(f->api.server));
+	buf_fmt(out, "atoll_connections_evicted_total %" PRIu64 "\n", http_server_evicted(a->server));
 	put_type(out, "atoll_http2_requests_total", "counter", "requests that came by HTTP/2");
-	buf_fmt(out, "atoll_http2_requests_total %" PRIu64 "\n", http_server_h2_requests(f->api.server));
-	if (f->link.certs)
+	buf_fmt(out, "atoll_http2_requests_total %" PRIu64 "\n", http_server_h2_requests(a->server));
+	if (a->link->certs)
 		put_gauge(out, "atoll_tls_certificate_expiry_seconds",
-		    "when the TLS certificate ends, seconds of the epoch", (double)certs_not_after(f->link.certs));
-	put_gauge(out, "atoll_tunnels", "upgraded connections", f->proxy.tunnels);
-	put_gauge(out, "atoll_requests_open", "requests under way", f->link.requests);
+		    "when the TLS certificate ends, seconds of the epoch", (double)certs_not_after(a->link->certs));
+	put_gauge(out, "atoll_tunnels", "upgraded connections", a->proxy->tunnels);
+	put_gauge(out, "atoll_requests_open", "requests under way", a->link->requests);
 	put_gauge(out, "atoll_front_resident_bytes", "memory of this process", resident_bytes(m));
 	put_gauge(out, "atoll_front_start_time_seconds", "when this process started",
 	    (double)m->started_wall_ms / 1000);
 	put_type(out, "atoll_build_info", "gauge", "version of the server");
 	buf_fmt(out, "atoll_build_info{version=\"%s\"} 1\n", ATOLL_VERSION);
-	put_each(out, f);
+	put_each(out, a);
 }

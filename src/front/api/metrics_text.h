@@ -3,6 +3,6 @@
 #pragma once
 
 struct buf;
-struct front;
+struct api;
 
-void metrics_put(const struct front *f, struct buf *out);
+void metrics_put(const struct api *a, struct buf *out);

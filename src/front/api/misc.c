@@ -5,18 +5,20 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "front/account/accounts.h"
 #include "front/account/keyring.h"
+#include "front/api/api.h"
 #include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/link/warden_link.h"
 #include "http/server.h"
 #include "http/url.h"
 
 void api_health(struct req *r)
 {
-	if (warden_silent(r->front->link.warden))
+	if (warden_silent(r->api->link->warden))
 		reply_away(r);
 	else
 		reply_empty(r, 204);
@@ -24,7 +26,7 @@ void api_health(struct req *r)
 
 void api_teams(struct req *r)
 {
-	const struct team *t = keyring_team(r->front->account.keyring, str_of(r->caller.team));
+	const struct team *t = keyring_team(r->api->account->keyring, str_of(r->caller.team));
 	struct str key = http_header_get(&r->http->headers, "x-api-key");
 
 	if (!key.n) { /* "Bearer KEY" */

@@ -6,13 +6,14 @@
 #include "base/fd.h"
 #include "base/inet.h"
 #include "base/log.h"
+#include "front/api/api.h"
 #include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
-#include "front/front.h"
 #include "front/link/init_call.h"
+#include "front/link/links.h"
 #include "front/link/warden_link.h"
-#include "front/record/events.h"
+#include "front/sandbox/facts.h"
 #include "front/sandbox/row.h"
 #include "front/sandbox/rules.h"
 #include "front/sandbox/sandbox.h"
@@ -95,7 +96,7 @@ static void on_ruled(void *user, int no, const char *pem)
 			.wait_ms = CA_WAIT_MS,
 		};
 
-		(void)init_call_new(&sb->front->link, &rq, on_trusted, ch);
+		(void)init_call_new(ch->r->api->link, &rq, on_trusted, ch);
 	}
 }
 
@@ -140,7 +141,7 @@ static void on_changed(void *user, const struct warden_reply *re)
 		sb->spec.policy = take_ptr(&ch->spec.policy);
 		sb->spec.flags = ch->spec.flags;
 		row_set_network(sb);
-		event_note(sb, EVENT_UPDATED, network_event(sb->spec.network));
+		sandbox_event(sb, EVENT_UPDATED, network_event(sb->spec.network));
 		if (spec_has_rules(&sb->spec))
 			rules_push(sb, on_ruled, ch);
 		else
@@ -198,7 +199,7 @@ void api_network(struct req *r)
 		reply_err(r, &e);
 		return;
 	}
-	if (spec_check_secrets(&r->front->link, sb->team, &sp, &e) < 0) {
+	if (spec_check_secrets(r->api->link, sb->team, &sp, &e) < 0) {
 		spec_done(&sp);
 		reply_err(r, &e);
 		return;
@@ -221,5 +222,5 @@ void api_network(struct req *r)
 	memcpy(m.request, r->id, sizeof m.request);
 	m.flags = sp.flags & SPEC_NO_INTERNET ? NETWORK_NO_INTERNET : 0;
 	warden_compose(&msg, &m, sizeof m, offsetof(struct msg_network, n_policy), sp.policy);
-	(void)warden_ask(r->front->link.warden, OP_NETWORK, msg.p, msg.n, on_changed, ch);
+	(void)warden_ask(r->api->link->warden, OP_NETWORK, msg.p, msg.n, on_changed, ch);
 }

@@ -5,10 +5,11 @@
 
 #include "audit/chain.h"
 #include "base/fd.h"
+#include "front/api/api.h"
 #include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/record/ipynb.h"
 #include "front/record/notebook.h"
 #include "front/sandbox/sandbox.h"
@@ -41,7 +42,8 @@ static void step(void *user)
 
 	if (!r->http)
 		return;
-	int n = notebooks_next(notebook_db(r->front), r->sandbox, w->context[0] ? w->context : NULL, w->last, &c, &e);
+	int n = notebooks_next(notebook_db(r->api->record), r->sandbox, w->context[0] ? w->context : NULL, w->last, &c,
+	    &e);
 
 	if (n == 1) {
 		w->last = c.n;
@@ -92,7 +94,7 @@ static int read_context(struct req *r, struct work *w)
 
 void api_notebook(struct req *r)
 {
-	struct store *db = notebook_db(r->front);
+	struct store *db = notebook_db(r->api->record);
 	autobuf struct buf out = BUF_INIT(4096), headers = BUF_INIT(2048);
 	struct err e = ERR_INIT;
 	struct str id;
@@ -108,7 +110,7 @@ void api_notebook(struct req *r)
 	w->r = r;
 	if (read_context(r, w) < 0)
 		return;
-	notebook_save(r->front);
+	notebook_save(r->api->record);
 
 	int no = notebooks_find(db, r->sandbox, r->caller.team, &w->head, &e);
 
@@ -121,7 +123,7 @@ void api_notebook(struct req *r)
 		reply_err(r, &e);
 		return;
 	}
-	w->timer = timer_new(r->front->link.loop, step, w);
+	w->timer = timer_new(r->api->link->loop, step, w);
 	if (!w->timer) {
 		reply_error(r, 503, "out of memory");
 		return;

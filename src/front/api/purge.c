@@ -10,18 +10,25 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "front/account/accounts.h"
 #include "front/account/keyring.h"
+#include "front/api/api.h"
 #include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
-#include "front/front.h"
+#include "front/api/team.h"
+#include "front/api/templates.h"
+#include "front/link/links.h"
 #include "front/record/audit.h"
 #include "front/record/logbook.h"
 #include "front/record/notebook.h"
+#include "front/record/records.h"
 #include "front/record/webhooks.h"
 #include "front/sandbox/catalog.h"
+#include "front/sandbox/end.h"
 #include "front/sandbox/rules.h"
 #include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/sandbox/snapshots.h"
 #include "front/sandbox/table.h"
 #include "front/sandbox/volumes.h"
@@ -53,13 +60,13 @@ static void drop_snapshots(struct req *r, struct purging *p)
 {
 	struct snapshot *sn, *next;
 
-	for (sn = LIST_FIRST(&r->front->sandbox.snapshots); sn; sn = next) {
+	for (sn = LIST_FIRST(&r->api->sandbox->snapshots); sn; sn = next) {
 		struct err e = ERR_INIT;
 
 		next = LIST_NEXT(sn, link);
 		if (strcmp(sn->team, team_of(r)) != 0)
 			continue;
-		if (snapshot_remove(r->front, sn, &e) == 0)
+		if (snapshot_remove(r->api->sandbox, sn, &e) == 0)
 			p->snapshots++;
 		else
 			p->failed++;
@@ -70,7 +77,7 @@ static void drop_volumes(struct req *r, struct purging *p)
 {
 	struct volume *v, *next;
 
-	for (v = LIST_FIRST(&r->front->sandbox.volumes); v; v = next) {
+	for (v = LIST_FIRST(&r->api->sandbox->volumes); v; v = next) {
 		struct err e = ERR_INIT;
 
 		next = LIST_NEXT(v, link);
@@ -109,21 +116,21 @@ static void forget_more(void *user)
 	struct purging *p = r->work;
 	struct err e = ERR_INIT;
 	bool had_webhooks = p->rows.step <= PURGE_WEBHOOKS;
-	int n = purge_team_some(r->front->link.store, team_of(r), ROWS_MS, &p->rows, &e);
+	int n = purge_team_some(r->api->link->store, team_of(r), ROWS_MS, &p->rows, &e);
 
 	/* at once: webhooks that are created from now on stay */
 	if (had_webhooks && p->rows.step > PURGE_WEBHOOKS)
-		webhooks_forget(r->front->record.webhooks, team_of(r));
+		webhooks_forget(r->api->record->webhooks, team_of(r));
 	if (n == 0)
-		n = audit_purge(r->front, team_of(r), &p->audit, &e);
+		n = audit_purge(r->api->record, team_of(r), &p->audit, &e);
 	if (n == 0)
-		n = notebook_purge_more(r->front, &e);
+		n = notebook_purge_more(r->api->record, &e);
 	if (n == 1) {
 		timer_arm(p->timer, MORE_AFTER_MS);
 		return;
 	}
 	timer_free(p->timer);
-	rules_refresh(r->front, team_of(r));
+	rules_refresh(r->api->sandbox, team_of(r));
 	if (n < 0)
 		reply_err(r, &e);
 	else
@@ -139,12 +146,12 @@ static void forget_all(struct req *r)
 
 	drop_snapshots(r, p);
 	drop_volumes(r, p);
-	p->templates = templates_purge(r->front, team_of(r), &p->failed);
-	logbook_save(r->front->record.logbook); /* otherwise what is in memory would be written later */
-	p->timer = timer_new(r->front->link.loop, forget_more, r);
+	p->templates = templates_purge(r->api, team_of(r), &p->failed);
+	logbook_save(r->api->record->logbook); /* otherwise what is in memory would be written later */
+	p->timer = timer_new(r->api->link->loop, forget_more, r);
 	if (!p->timer)
 		(void)err_set(&e, ENOMEM, "out of memory");
-	if (e.no || notebook_purge(r->front, team_of(r), &p->notebooks, &e) < 0) {
+	if (e.no || notebook_purge(r->api->record, team_of(r), &p->notebooks, &e) < 0) {
 		timer_free(p->timer);
 		reply_err(r, &e);
 		return;
@@ -179,10 +186,10 @@ static int read_team(struct req *r, char ret[TEAM_ID_SIZE])
 		return -EINVAL;
 	}
 	if (id) {
-		struct key *k = keyring_next_key(r->front->account.keyring, NULL);
+		struct key *k = keyring_next_key(r->api->account->keyring, NULL);
 
 		while (k && strcmp(k->id, id) != 0)
-			k = keyring_next_key(r->front->account.keyring, k);
+			k = keyring_next_key(r->api->account->keyring, k);
 		team = k ? k->team->id : NULL;
 		if (!team || (!r->caller.admin && strcmp(team, r->caller.team) != 0)) {
 			reply_error(r, 404, "field 'key': there is no key '%.60s'", id);
@@ -207,8 +214,8 @@ void api_purge(struct req *r)
 
 	memcpy(p->team, team, sizeof p->team);
 	p->left = 1;
-	for (sb = sandbox_table_next(r->front->sandbox.table, NULL); sb; sb = next) {
-		next = sandbox_table_next(r->front->sandbox.table, sb);
+	for (sb = sandbox_table_next(r->api->sandbox->table, NULL); sb; sb = next) {
+		next = sandbox_table_next(r->api->sandbox->table, sb);
 		if (strcmp(sb->team, team_of(r)) != 0 || sb->state == SANDBOX_STARTING)
 			continue;
 		p->left++;

@@ -7,10 +7,12 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "front/account/quota.h"
-#include "front/api/request.h"
-#include "front/front.h"
-#include "front/record/audit_acts.h"
+#include "front/api/api.h"
+#include "front/api/audit_request.h"
+#include "front/api/req.h"
+#include "front/link/links.h"
 #include "front/util/cors.h"
 #include "http/json.h"
 #include "http/server.h"
@@ -143,7 +145,7 @@ void reply_no_sandbox(struct req *r, struct str id)
 
 	/* The owner may learn what became of it. */
 	if (!str_copy(own, sizeof own, id) ||
-	    sandboxes_ended(r->front->link.store, own, r->caller.team, &ended_ms, reason, &e) < 0) {
+	    sandboxes_ended(r->api->link->store, own, r->caller.team, &ended_ms, reason, &e) < 0) {
 		reply_error(r, 404, "sandbox \"%.*s\" doesn't exist or you don't have access to it",
 		    id.n < 64 ? (int)id.n : 64, id.p);
 		return;

@@ -1,24 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* front/api/sandboxes: creates, shows and kills sandboxes. */
+#include "front/api/sandboxes.h"
+
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "front/account/accounts.h"
 #include "front/account/keyring.h"
 #include "front/account/limits.h"
 #include "front/account/metrics.h"
 #include "front/account/quota.h"
+#include "front/api/api.h"
 #include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
-#include "front/front.h"
+#include "front/api/team.h"
+#include "front/link/links.h"
 #include "front/proxy/route.h"
+#include "front/sandbox/end.h"
+#include "front/sandbox/life.h"
 #include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/sandbox/spec_rules.h"
+#include "front/sandbox/start.h"
 #include "front/sandbox/table.h"
 #include "front/sandbox/warm_pool.h"
+#include "front/util/envd.h"
+#include "front/util/time_json.h"
 #include "http/json.h"
 #include "http/server.h"
 #include "store/templates.h"
@@ -38,7 +49,7 @@ static json_t *text_or_null(const char *z)
  * (E2B_DOMAIN), which may be the domain of such a proxy. */
 json_t *domain_json(const struct req *r)
 {
-	const struct front_options *o = &r->front->link.opt;
+	const struct front_options *o = &r->api->link->opt;
 	struct str came_by = o->domain_is_default && r->http ? host_domain(r->http->host) : STR_NULL;
 
 	return came_by.n ? json_stringn(came_by.p, came_by.n) : text_or_null(o->domain_is_default ? NULL : o->domain);
@@ -157,7 +168,7 @@ static void put_detail(struct buf *out, const struct req *r, const struct sandbo
 
 static void created(struct req *r, struct sandbox *sb)
 {
-	histogram_add(&r->front->account.metrics->create, clock_mono_us() - r->began_us);
+	histogram_add(&r->api->account->metrics->create, clock_mono_us() - r->began_us);
 	/* the client got an error (reply_late), and no client knows the id */
 	if (r->status && !sb->once && sb->state == SANDBOX_RUNNING) {
 		log_warn("a sandbox started after its request had failed, killing it", "request=%s id=%s", r->id,
@@ -198,34 +209,20 @@ static int read_once(struct req *r, char ret[ONCE_MAX + 1])
 	return 1;
 }
 
-static struct sandbox *find_once(const struct front *f, const char *team, const char *once)
+static struct sandbox *find_once(const struct api *a, const char *team, const char *once)
 {
-	for (struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
-	    sb = sandbox_table_next(f->sandbox.table, sb)) {
+	for (struct sandbox *sb = sandbox_table_next(a->sandbox->table, NULL); sb;
+	    sb = sandbox_table_next(a->sandbox->table, sb)) {
 		if (sb->once && strcmp(sb->once, once) == 0 && strcmp(sb->team, team) == 0)
 			return sb;
 	}
 	return NULL;
 }
 
-/* Without Retry-After, because waiting does not help. */
-int api_check_room(const struct front *f, const char *team, struct err *e)
-{
-	const struct team *t = keyring_team(f->account.keyring, str_of(team));
-	uint64_t max = t->max_sandboxes == LIMIT_DEFAULT ? f->link.opt.team_max_sandboxes : (uint64_t)t->max_sandboxes;
-	bool limited = t->max_sandboxes != LIMIT_DEFAULT || max > 0;
-
-	if (limited && team_sandboxes(f, team) >= max)
-		return err_set(e, EDQUOT, "the team's maximum of %llu sandboxes is reached", (unsigned long long)max);
-	if (sandbox_table_count(f->sandbox.table) >= f->sandbox.max_sandboxes)
-		return err_set(e, EDQUOT, "the server's maximum of %u sandboxes is reached", f->sandbox.max_sandboxes);
-	return 0;
-}
-
 /* Returns true if an answer was sent, or will be. */
 static bool give_again(struct req *r, const char *once)
 {
-	struct sandbox *sb = find_once(r->front, r->caller.team, once);
+	struct sandbox *sb = find_once(r->api, r->caller.team, once);
 
 	if (!sb)
 		return false;
@@ -239,7 +236,7 @@ static bool give_again(struct req *r, const char *once)
 
 static void create(struct req *r, enum spec_version ver)
 {
-	struct front *f = r->front;
+	struct api *a = r->api;
 	char once[ONCE_MAX + 1];
 	int has_once = read_once(r, once);
 	autojson json_t *body = has_once < 0 ? NULL : req_json(r, false);
@@ -251,31 +248,31 @@ static void create(struct req *r, enum spec_version ver)
 
 	if (!body || (has_once && give_again(r, once)))
 		return;
-	if (spec_parse(f, r->caller.team, body, ver, &sp, &e) < 0) {
+	if (spec_parse(a->sandbox, r->caller.team, body, ver, &sp, &e) < 0) {
 		reply_err(r, &e);
 		return;
 	}
-	if (spec_limits(f, r->caller.team, r->caller.key, body, &sp, &e) < 0 ||
-	    spec_check_secrets(&f->link, r->caller.team, &sp, &e) < 0 || api_check_room(f, r->caller.team, &e) < 0) {
+	if (spec_limits(a->sandbox, r->caller.team, r->caller.key, body, &sp, &e) < 0 ||
+	    spec_check_secrets(a->link, r->caller.team, &sp, &e) < 0 || api_check_room(a, r->caller.team, &e) < 0) {
 		spec_done(&sp);
 		reply_err(r, &e);
 		return;
 	}
-	if (quota_check_create(&f->account, r->caller.team, r->caller.key, &hit) < 0) {
+	if (quota_check_create(a->account, r->caller.team, r->caller.key, &hit) < 0) {
 		spec_done(&sp);
 		reply_quota(r, &hit);
 		return;
 	}
 	/* from the warm pool, or a cold start */
-	bool warm = warm_pool_take(f->sandbox.warm_pool, &sp, &gift);
+	bool warm = warm_pool_take(a->sandbox->warm_pool, &sp, &gift);
 
-	if (sandbox_new(f, r->caller.team, r->caller.key, &sp, warm ? &gift : NULL, &sb, &e) < 0) {
+	if (sandbox_new(a->sandbox, r->caller.team, r->caller.key, &sp, warm ? &gift : NULL, &sb, &e) < 0) {
 		log_error("could not create a sandbox", "request=%s err=%s", r->id, e.text);
 		reply_err(r, &e);
 		return;
 	}
-	quota_note_create(&f->account, r->caller.team, r->caller.key);
-	if (sb->spec.from_built && templates_spawned(f->link.store, sb->spec.tpl.id, clock_wall_ms(), &e) < 0)
+	quota_note_create(a->account, r->caller.team, r->caller.key);
+	if (sb->spec.from_built && templates_spawned(a->link->store, sb->spec.tpl.id, clock_wall_ms(), &e) < 0)
 		log_warn("cannot count the sandboxes of a template", "template=%s err=%s", sb->spec.tpl.id, e.text);
 	sb->once = has_once ? strdup(once) : NULL;
 	sandbox_by(sb, r->id);

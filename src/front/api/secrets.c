@@ -7,12 +7,14 @@
 #include "base/log.h"
 #include "base/rand.h"
 #include "front/account/secrets.h"
+#include "front/api/api.h"
 #include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/sandbox/rules.h"
 #include "front/util/mem.h"
+#include "front/util/time_json.h"
 #include "http/json.h"
 #include "http/server.h"
 #include "http/url.h"
@@ -86,13 +88,13 @@ static int read_body(struct req *r, const json_t *body, const char **ret_value, 
 
 static void add(struct req *r, const char *name, const char *value, const char *metadata)
 {
-	struct front *f = r->front;
+	struct api *a = r->api;
 	autobuf struct buf sealed = BUF_INIT(SEALED_MAX);
 	char id[SECRET_ID_SIZE] = "sec_";
 	struct err e = ERR_INIT;
 
 	rand_label(id + 4, 24);
-	secret_seal(&f->link, r->caller.team, id, str_of(value), &sealed);
+	secret_seal(a->link, r->caller.team, id, str_of(value), &sealed);
 	uint64_t now = clock_wall_ms();
 	struct secret_row row = {
 		.id = id,
@@ -105,20 +107,20 @@ static void add(struct req *r, const char *name, const char *value, const char *
 		.created_ms = now,
 		.updated_ms = now,
 	};
-	int64_t n = secrets_count(f->link.store, r->caller.team, &e);
+	int64_t n = secrets_count(a->link->store, r->caller.team, &e);
 
 	if (n >= SECRETS_PER_TEAM) {
 		reply_error(r, 409, "the team has %d secrets, which is as many as there may be", SECRETS_PER_TEAM);
 	} else if (n < 0 || sealed.bad) {
 		fail(r, &e);
-	} else if (secrets_add(f->link.store, &row, &e) < 0) {
+	} else if (secrets_add(a->link->store, &row, &e) < 0) {
 		if (e.no == EEXIST)
 			reply_error(r, 409, "there is a secret '%s'", name);
 		else
 			fail(r, &e);
 	} else {
 		log_info("secret created", "request=%s secret=%s team=%s", r->id, id, row.team);
-		rules_refresh(f, r->caller.team);
+		rules_refresh(a->sandbox, r->caller.team);
 		reply_json(r, 201, row_json(&row), NO_STORE);
 	}
 }
@@ -191,7 +193,7 @@ void api_secrets(struct req *r)
 	}
 	p.limit = (size_t)n;
 	p.all = json_array();
-	if (secrets_each(r->front->link.store, r->caller.team, after, n + 1, on_listed, &p, &e) < 0) {
+	if (secrets_each(r->api->link->store, r->caller.team, after, n + 1, on_listed, &p, &e) < 0) {
 		json_decref(p.all);
 		fail(r, &e);
 		return;
@@ -212,7 +214,7 @@ static json_t *find(struct req *r)
 
 	if (!key)
 		return NULL;
-	int no = secrets_find(r->front->link.store, r->caller.team, key, on_row, &j, &e);
+	int no = secrets_find(r->api->link->store, r->caller.team, key, on_row, &j, &e);
 
 	if (no == -ENOENT)
 		reply_error(r, 404, "secret '%s' not found", key);
@@ -246,7 +248,7 @@ void api_secret_set(struct req *r)
 		return;
 	const char *id = json_string_value(json_object_get(j, "secretID"));
 
-	secret_seal(&r->front->link, r->caller.team, id, str_of(value), &sealed);
+	secret_seal(r->api->link, r->caller.team, id, str_of(value), &sealed);
 	json_put(&kept, json_object_get(j, "metadata"));
 	struct secret_row row = {
 		.id = id,
@@ -257,13 +259,13 @@ void api_secret_set(struct req *r)
 		.metadata = has ? buf_cstr(&metadata) : buf_cstr(&kept),
 		.updated_ms = clock_wall_ms(),
 	};
-	if (sealed.bad || !row.metadata || secrets_set(r->front->link.store, &row, &e) < 0) {
+	if (sealed.bad || !row.metadata || secrets_set(r->api->link->store, &row, &e) < 0) {
 		json_decref(j);
 		fail(r, &e);
 		return;
 	}
 	log_info("secret changed", "request=%s secret=%s version=%llu", r->id, id, (unsigned long long)row.version);
-	rules_refresh(r->front, r->caller.team);
+	rules_refresh(r->api->sandbox, r->caller.team);
 	json_decref(j);
 	api_secret(r);
 }
@@ -277,11 +279,11 @@ void api_secret_drop(struct req *r)
 		return;
 	const char *id = json_string_value(json_object_get(j, "secretID"));
 
-	if (secrets_drop(r->front->link.store, r->caller.team, id, &e) < 0 && e.no != ENOENT) {
+	if (secrets_drop(r->api->link->store, r->caller.team, id, &e) < 0 && e.no != ENOENT) {
 		fail(r, &e);
 	} else {
 		log_info("secret destroyed", "request=%s secret=%s", r->id, id);
-		rules_refresh(r->front, r->caller.team);
+		rules_refresh(r->api->sandbox, r->caller.team);
 		reply_empty(r, 204);
 	}
 	json_decref(j);

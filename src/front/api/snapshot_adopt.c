@@ -11,12 +11,15 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/rand.h"
+#include "front/account/accounts.h"
+#include "front/api/api.h"
 #include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/link/warden_link.h"
 #include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/sandbox/snapshots.h"
 #include "front/sandbox/spec.h"
 #include "front/sandbox/table.h"
@@ -30,17 +33,17 @@ struct adopting {
 	bool found;
 };
 
-static bool is_owned(const struct front *f, const char *name)
+static bool is_owned(const struct api *a, const char *name)
 {
 	const struct snapshot *sn;
 
-	LIST_FOREACH(sn, &f->sandbox.snapshots, link)
+	LIST_FOREACH(sn, &a->sandbox->snapshots, link)
 	{
 		if (strcmp(sn->saved, name) == 0)
 			return true;
 	}
-	for (struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
-	    sb = sandbox_table_next(f->sandbox.table, sb)) {
+	for (struct sandbox *sb = sandbox_table_next(a->sandbox->table, NULL); sb;
+	    sb = sandbox_table_next(a->sandbox->table, sb)) {
 		if (strcmp(sb->saved.name, name) == 0 || strcmp(sb->spec.from, name) == 0)
 			return true;
 	}
@@ -48,15 +51,15 @@ static bool is_owned(const struct front *f, const char *name)
 }
 
 /* Finds the template by its key: the image must be identical. */
-static int take_template(const struct front *f, const json_t *o, struct template *ret, struct err *e)
+static int take_template(const struct api *a, const json_t *o, struct template *ret, struct err *e)
 {
 	const char *key = NULL;
 
 	if (json_get_str(o, "key", &key, e) < 0)
 		return -e->no;
-	for (size_t i = 0; key && i < f->sandbox.templates.n; i++) {
-		if (strcmp(f->sandbox.templates.v[i].key, key) == 0) {
-			*ret = f->sandbox.templates.v[i];
+	for (size_t i = 0; key && i < a->sandbox->templates.n; i++) {
+		if (strcmp(a->sandbox->templates.v[i].key, key) == 0) {
+			*ret = a->sandbox->templates.v[i];
 			return 0;
 		}
 	}
@@ -108,12 +111,12 @@ static int read_body(const struct req *r, const json_t *body, struct snapshot *s
 	    json_get_obj(body, "template", &template, e) < 0 || json_get_obj(body, "limits", &limits, e) < 0)
 		return -e->no;
 	if (!kept || !str_copy(sn->saved, sizeof sn->saved, str_of(kept)) || !check_id(sn->saved) ||
-	    is_owned(r->front, sn->saved))
+	    is_owned(r->api, sn->saved))
 		return err_set(e, EINVAL, "field 'kept' must name what lies in the pool and is nobody's");
 	if (!template || !limits)
 		return err_set(e, EINVAL, "fields 'template' and 'limits' are required");
-	sn->limits = r->front->account.defaults;
-	if (take_template(r->front, template, &sn->base, e) < 0 || take_limits(limits, &sn->limits, e) < 0 ||
+	sn->limits = r->api->account->defaults;
+	if (take_template(r->api, template, &sn->base, e) < 0 || take_limits(limits, &sn->limits, e) < 0 ||
 	    take_name(body, sn, e) < 0)
 		return -e->no;
 	sn->what = SAVED_DISK | (memory ? SAVED_MEMORY : 0);
@@ -124,16 +127,16 @@ static int read_body(const struct req *r, const json_t *body, struct snapshot *s
 
 static void answer(struct adopting *ad, struct err *e)
 {
-	struct front *f = ad->r->front;
+	struct api *a = ad->r->api;
 	struct snapshot *sn = take_ptr(&ad->sn);
 	char id[SNAPSHOT_NAME_SIZE], name[SNAPSHOT_NAME_SIZE];
 
 	if (e->no) {
 		free(sn);
 	} else {
-		snapshot_place(f, sn);
-		snapshot_names(f, sn, id, name);
-		(void)snapshot_add(f, sn, e);
+		snapshot_place(a->sandbox, sn);
+		snapshot_names(a->sandbox, sn, id, name);
+		(void)snapshot_add(a->sandbox, sn, e);
 	}
 	if (e->no) {
 		reply_err(ad->r, e);
@@ -159,7 +162,7 @@ static void on_listed(void *user, const struct warden_reply *re)
 	}
 	if (re->no)
 		(void)err_set(&e, re->no, "%s", re->text);
-	else if (!ad->found || is_owned(ad->r->front, ad->sn->saved))
+	else if (!ad->found || is_owned(ad->r->api, ad->sn->saved))
 		(void)err_set(&e, EINVAL, "field 'kept' must name what lies in the pool and is nobody's");
 	answer(ad, &e);
 }
@@ -178,5 +181,5 @@ void api_snapshot_adopt(struct req *r)
 	if (read_body(r, body, ad->sn, &e) < 0)
 		answer(ad, &e);
 	else
-		(void)warden_ask(r->front->link.warden, OP_KEPT, &list, sizeof list, on_listed, ad);
+		(void)warden_ask(r->api->link->warden, OP_KEPT, &list, sizeof list, on_listed, ad);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* front/api/snapshots: creates, lists and deletes snapshots. */
+#include "front/api/snapshots.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,27 +12,29 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/rand.h"
+#include "front/api/api.h"
 #include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
-#include "front/front.h"
 #include "front/link/saved.h"
-#include "front/record/events.h"
+#include "front/sandbox/facts.h"
 #include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/sandbox/save.h"
 #include "front/sandbox/snapshots.h"
 #include "front/util/mem.h"
+#include "front/util/time_json.h"
 #include "http/json.h"
 #include "http/server.h"
 #include "http/url.h"
 
 #define LIMIT_MAX 100
 
-static json_t *snapshot_json(const struct front *f, const struct snapshot *sn)
+static json_t *snapshot_json(const struct api *a, const struct snapshot *sn)
 {
 	char id[SNAPSHOT_NAME_SIZE], name[SNAPSHOT_NAME_SIZE];
 
-	snapshot_names(f, sn, id, name);
+	snapshot_names(a->sandbox, sn, id, name);
 	json_t *names = json_array();
 
 	if (name[0])
@@ -59,7 +63,7 @@ static void on_saved(void *user, const struct save_result *re)
 {
 	struct making *mk = user;
 	struct sandbox *sb = mk->sb;
-	struct front *f = mk->r->front;
+	struct api *a = mk->r->api;
 	struct err e = re->e;
 
 	if (!e.no) {
@@ -75,14 +79,14 @@ static void on_saved(void *user, const struct save_result *re)
 		memcpy(sn->source, sb->id, sizeof sn->source);
 		memcpy(sn->alias, mk->ref.name, sizeof sn->alias);
 		memcpy(sn->tag, mk->ref.tag, sizeof sn->tag);
-		snapshot_place(f, sn);
-		if (snapshot_add(f, sn, &e) == 0) {
+		snapshot_place(a->sandbox, sn);
+		if (snapshot_add(a->sandbox, sn, &e) == 0) {
 			sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "snapshot made", "snapshot=%s request=%s",
 			    sn->template_id, mk->r->id);
-			event_note(sb, EVENT_CHECKPOINTED, json_pack("{s:s}", "snapshot_id", sn->template_id));
-			reply_json(mk->r, 201, snapshot_json(f, sn), NULL);
+			sandbox_event(sb, EVENT_CHECKPOINTED, json_pack("{s:s}", "snapshot_id", sn->template_id));
+			reply_json(mk->r, 201, snapshot_json(a, sn), NULL);
 		} else {
-			saved_delete(&f->link, re->name);
+			saved_delete(a->link, re->name);
 		}
 	}
 	if (e.no)
@@ -104,7 +108,7 @@ static int read_name(struct req *r, const json_t *body, struct snapshot_ref *ret
 		reply_err(r, &e);
 		return -EINVAL;
 	}
-	snapshot_namespace(r->front, r->caller.team, ns);
+	snapshot_namespace(r->api->sandbox, r->caller.team, ns);
 	if (ret->namespace[0] && strcmp(ret->namespace, ns) != 0) {
 		reply_error(r, 400, "namespace '%s' is not yours, which is '%s'", ret->namespace, ns);
 		return -EINVAL;
@@ -164,7 +168,7 @@ static int read_query(struct req *r, struct asked *a, struct err *e)
 	a->by_name = name != NULL;
 	if (name && snapshot_ref_parse(str_of(name), &a->ref, e) < 0)
 		return -e->no;
-	snapshot_namespace(r->front, r->caller.team, ns);
+	snapshot_namespace(r->api->sandbox, r->caller.team, ns);
 	if (name && a->ref.namespace[0] && strcmp(a->ref.namespace, ns) != 0)
 		return err_set(e, EINVAL, "namespace '%s' is not yours, which is '%s'", a->ref.namespace, ns);
 	return 0;
@@ -208,7 +212,7 @@ static void reply_page(struct req *r, const struct asked *a, struct snapshot **v
 	size_t shown = n < a->limit ? n : (size_t)a->limit;
 
 	for (size_t i = 0; i < shown; i++)
-		(void)json_array_append_new(all, snapshot_json(r->front, v[i]));
+		(void)json_array_append_new(all, snapshot_json(r->api, v[i]));
 	if (shown < n)
 		(void)snprintf(header, sizeof header, "X-Next-Token: %" PRIu64 ".%s.%s\r\n", v[shown - 1]->created_ms,
 		    v[shown - 1]->template_id, v[shown - 1]->tag);
@@ -229,11 +233,11 @@ void api_snapshots(struct req *r)
 	} else if (a.token && read_token(a.token, &ms, id) < 0) {
 		reply_error(r, 400, "Invalid next token");
 	} else {
-		LIST_FOREACH(sn, &r->front->sandbox.snapshots, link)
+		LIST_FOREACH(sn, &r->api->sandbox->snapshots, link)
 		{
 			if (strcmp(sn->team, r->caller.team) != 0 ||
 			    (a.sandbox && strcmp(sn->source, a.sandbox) != 0) ||
-			    (a.by_name && !snapshot_matches(r->front, sn, &a.ref)) ||
+			    (a.by_name && !snapshot_matches(r->api->sandbox, sn, &a.ref)) ||
 			    (a.token && !is_behind(sn, ms, id)))
 				continue;
 			v = must_grow(v, (n + 1) * sizeof(struct snapshot *));
@@ -258,12 +262,12 @@ bool api_snapshot_drop(struct req *r)
 	struct err e = ERR_INIT;
 	struct snapshot *sn = snapshot_ref_parse(str_of(r->param), &ref, &e) < 0
 	    ? NULL
-	    : snapshot_find(r->front, r->caller.team, &ref);
+	    : snapshot_find(r->api->sandbox, r->caller.team, &ref);
 
 	if (!sn)
 		return false;
 	log_info("deleting a snapshot", "snapshot=%s request=%s", sn->template_id, r->id);
-	if (snapshot_remove(r->front, sn, &e) < 0)
+	if (snapshot_remove(r->api->sandbox, sn, &e) < 0)
 		reply_err(r, &e);
 	else
 		reply_empty(r, 204);

@@ -9,12 +9,17 @@
 
 #include "base/fd.h"
 #include "front/account/keyring.h"
+#include "front/api/api.h"
 #include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
-#include "front/front.h"
+#include "front/api/tags.h"
+#include "front/link/links.h"
 #include "front/sandbox/catalog.h"
+#include "front/sandbox/sandboxes.h"
+#include "front/sandbox/snapshots.h"
 #include "front/util/mem.h"
+#include "front/util/time_json.h"
 #include "front/util/token.h"
 #include "http/json.h"
 #include "http/server.h"
@@ -35,7 +40,7 @@ struct assignment {
 };
 
 struct assignments {
-	struct front *f;
+	struct api *a;
 	struct assignment *v; /* owned */
 	size_t n;
 };
@@ -69,7 +74,7 @@ static void only_ready(struct assignments *all)
 	size_t n = 0;
 
 	for (size_t i = 0; i < all->n; i++) {
-		if (builds_find(all->f->link.store, all->v[i].tag.build, &b, &e) < 0 || strcmp(b.status, "ready") != 0)
+		if (builds_find(all->a->link->store, all->v[i].tag.build, &b, &e) < 0 || strcmp(b.status, "ready") != 0)
 			continue;
 		all->v[n] = all->v[i];
 		all->v[n].build_created_ms = b.created_ms;
@@ -88,9 +93,9 @@ static int of_snapshots(struct req *r, struct assignments *all)
 	if (snapshot_ref_parse(str_of(r->param), &ref, &e) < 0)
 		return -ENOENT;
 	ref.has_tag = false;
-	LIST_FOREACH(sn, &r->front->sandbox.snapshots, link)
+	LIST_FOREACH(sn, &r->api->sandbox->snapshots, link)
 	{
-		if (strcmp(sn->team, r->caller.team) != 0 || !snapshot_matches(r->front, sn, &ref))
+		if (strcmp(sn->team, r->caller.team) != 0 || !snapshot_matches(r->api->sandbox, sn, &ref))
 			continue;
 		snapshot_build_id(sn, build);
 		add(all, sn->tag, build, sn->created_ms, sn->created_ms, sn->created_ms);
@@ -105,14 +110,14 @@ static int read_all(struct req *r, struct assignments *ret)
 	struct template_row row;
 	const struct template *tp;
 	struct err e = ERR_INIT;
-	int no = catalog_row(r->front, r->caller.team, str_of(r->param), &row, NULL, &e);
+	int no = catalog_row(r->api->sandbox, r->caller.team, str_of(r->param), &row, NULL, &e);
 
-	*ret = (struct assignments) { .f = r->front };
+	*ret = (struct assignments) { .a = r->api };
 	if (no == 0 && strcmp(row.team, r->caller.team) == 0) {
-		no = tags_each(r->front->link.store, row.id, on_tag, ret, &e);
+		no = tags_each(r->api->link->store, row.id, on_tag, ret, &e);
 		if (no == 0)
 			only_ready(ret);
-	} else if (no == -ENOENT && templates_find(&r->front->sandbox.templates, str_of(r->param), &tp, &e) == 0) {
+	} else if (no == -ENOENT && templates_find(&r->api->sandbox->templates, str_of(r->param), &tp, &e) == 0) {
 		add(ret, "default", tp->build, tp->built_ms, tp->built_ms, tp->built_ms);
 		no = 0;
 	} else if (no == -ENOENT) {

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* front/api/tags: tags of template versions. */
+#include "front/api/tags.h"
+
 #include <errno.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "front/api/api.h"
 #include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/sandbox/catalog.h"
+#include "front/sandbox/sandboxes.h"
+#include "front/sandbox/snapshots.h"
+#include "front/util/time_json.h"
 #include "http/json.h"
 
 #define TAGS_MAX 16
@@ -61,7 +67,7 @@ static json_t *read_tags(struct req *r, const json_t *body)
 static int find_own(struct req *r, const char *name, struct template_row *row, struct snapshot_ref *ref)
 {
 	struct err e = ERR_INIT;
-	int no = catalog_row(r->front, r->caller.team, str_of(name), row, ref, &e);
+	int no = catalog_row(r->api->sandbox, r->caller.team, str_of(name), row, ref, &e);
 
 	if (no == 0 && strcmp(row->team, r->caller.team) != 0)
 		no = err_set(&e, EPERM, "template '%.100s' belongs to another team", name);
@@ -90,7 +96,7 @@ void api_tags_add(struct req *r)
 	tags = read_tags(r, body);
 	if (!tags || find_own(r, target, &row, &ref) < 0)
 		return;
-	if (catalog_build(r->front, &row, &ref, &from, &e) < 0) {
+	if (catalog_build(r->api->sandbox, &row, &ref, &from, &e) < 0) {
 		reply_err(r, &e);
 		return;
 	}
@@ -100,7 +106,7 @@ void api_tags_add(struct req *r)
 
 		(void)str_copy(to.tag, sizeof to.tag, str_of(json_string_value(v)));
 		memcpy(to.build, from.id, sizeof to.build);
-		if (tags_put(r->front->link.store, row.id, &to, &e) < 0) {
+		if (tags_put(r->api->link->store, row.id, &to, &e) < 0) {
 			reply_err(r, &e);
 			return;
 		}
@@ -136,7 +142,7 @@ void api_tags_drop(struct req *r)
 	}
 	json_array_foreach(tags, i, v)
 	{
-		int n = tags_drop(r->front->link.store, row.id, json_string_value(v), &e);
+		int n = tags_drop(r->api->link->store, row.id, json_string_value(v), &e);
 
 		if (n < 0) {
 			reply_err(r, &e);
@@ -169,9 +175,9 @@ static json_t *snapshot_tags(struct req *r)
 	if (snapshot_ref_parse(str_of(r->param), &ref, &e) < 0)
 		return NULL;
 	ref.has_tag = false; /* all tags, whichever the path names */
-	LIST_FOREACH(sn, &r->front->sandbox.snapshots, link)
+	LIST_FOREACH(sn, &r->api->sandbox->snapshots, link)
 	{
-		if (strcmp(sn->team, r->caller.team) != 0 || !snapshot_matches(r->front, sn, &ref))
+		if (strcmp(sn->team, r->caller.team) != 0 || !snapshot_matches(r->api->sandbox, sn, &ref))
 			continue;
 		if (!list)
 			list = json_array();
@@ -188,9 +194,9 @@ void api_template_tags(struct req *r)
 	struct template_row row;
 	const struct template *tp;
 	struct err e = ERR_INIT;
-	int no = catalog_row(r->front, r->caller.team, str_of(r->param), &row, NULL, &e);
+	int no = catalog_row(r->api->sandbox, r->caller.team, str_of(r->param), &row, NULL, &e);
 
-	if (no == -ENOENT && templates_find(&r->front->sandbox.templates, str_of(r->param), &tp, &e) == 0) {
+	if (no == -ENOENT && templates_find(&r->api->sandbox->templates, str_of(r->param), &tp, &e) == 0) {
 		reply_json(r, 200,
 		    json_pack("[{s:s,s:s,s:o}]", "tag", DEFAULT_TAG, "buildID", tp->build, "createdAt",
 			time_json(tp->built_ms)),
@@ -204,7 +210,7 @@ void api_template_tags(struct req *r)
 		return;
 	}
 	list = json_array();
-	if (no == 0 && tags_each(r->front->link.store, row.id, on_tag, list, &e) == 0) {
+	if (no == 0 && tags_each(r->api->link->store, row.id, on_tag, list, &e) == 0) {
 		reply_json(r, 200, list, NULL);
 		return;
 	}

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* front/api/templates: requests, lists, shows, publishes and deletes templates. */
+#include "front/api/templates.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,18 +10,25 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/rand.h"
+#include "front/account/accounts.h"
 #include "front/account/keyring.h"
 #include "front/account/limits.h"
+#include "front/api/api.h"
 #include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
-#include "front/front.h"
+#include "front/api/snapshots.h"
+#include "front/api/tags.h"
+#include "front/link/links.h"
 #include "front/sandbox/catalog.h"
 #include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/sandbox/table.h"
 #include "front/template/build.h"
+#include "front/util/envd.h"
 #include "front/util/mem.h"
 #include "front/util/page.h"
+#include "front/util/time_json.h"
 #include "http/json.h"
 #include "http/server.h"
 #include "http/url.h"
@@ -33,12 +42,12 @@
 
 /* --- as clients see them --------------------------------------------------------------------------------------- */
 
-static json_t *template_json(const struct front *f, const struct template *tp)
+static json_t *template_json(const struct api *a, const struct template *tp)
 {
 	struct limits_range range;
 	const struct msg_limits *lim = &range.defaults;
 
-	limits_of_template(f, tp, &range);
+	limits_of_template(a->sandbox, tp, &range);
 	return json_pack("{s:s,s:s,s:I,s:I,s:I,s:b,s:[s],s:[s],s:o,s:o,s:n,s:n,s:i,s:i,s:s,s:s,s:b}", "templateID",
 	    tp->id, "buildID", tp->build, "cpuCount", (json_int_t)((lim->cpu_permille + 999) / 1000), "memoryMB",
 	    (json_int_t)(lim->mem_bytes / MIB), "diskSizeMB", (json_int_t)(lim->disk_bytes / MIB), "public", 1,
@@ -63,26 +72,26 @@ static int on_newest(void *user, const struct build_row *r)
 	return 0;
 }
 
-static void shown_build(const struct front *f, const char *id, struct newest *ret)
+static void shown_build(const struct api *a, const char *id, struct newest *ret)
 {
 	struct tag_row tag;
 	struct err e;
 
 	*ret = (struct newest) { 0 };
-	if (tags_find(f->link.store, id, "default", &tag, &e) == 0 &&
-	    builds_find(f->link.store, tag.build, &ret->row, &e) == 0)
+	if (tags_find(a->link->store, id, "default", &tag, &e) == 0 &&
+	    builds_find(a->link->store, tag.build, &ret->row, &e) == 0)
 		ret->found = true;
 	else
-		(void)builds_each(f->link.store, id, on_newest, ret, &e);
+		(void)builds_each(a->link->store, id, on_newest, ret, &e);
 }
 
-static json_t *row_json(const struct front *f, const struct template_row *t)
+static json_t *row_json(const struct api *a, const struct template_row *t)
 {
 	char full[SNAPSHOT_NAME_SIZE];
 	struct newest n;
 
-	shown_build(f, t->id, &n);
-	catalog_names(f, t, full);
+	shown_build(a, t->id, &n);
+	catalog_names(a->sandbox, t, full);
 	return json_pack("{s:s,s:s,s:I,s:I,s:I,s:b,s:[s],s:[s],s:o,s:o,s:n,s:o,s:I,s:I,s:s,s:s,s:b}", "templateID",
 	    t->id, "buildID", n.row.id, "cpuCount", (json_int_t)(n.row.cpu_permille / 1000), "memoryMB",
 	    (json_int_t)(n.row.mem_bytes / MIB), "diskSizeMB", (json_int_t)(n.row.disk_bytes / MIB), "public",
@@ -93,7 +102,7 @@ static json_t *row_json(const struct front *f, const struct template_row *t)
 }
 
 struct listing {
-	const struct front *f;
+	const struct api *a;
 	struct template_row *v; /* the team's own; GET /default-templates lists the server's */
 	size_t n;
 };
@@ -120,12 +129,12 @@ static int list_templates(struct req *r, struct listing *ret)
 	autofree char *team = NULL;
 	struct err e;
 
-	*ret = (struct listing) { .f = r->front };
+	*ret = (struct listing) { .a = r->api };
 	if (query_get(r->http->query, "teamID", &team) == 0 && strcmp(team, r->caller.team) != 0) {
 		reply_error(r, 400, "query parameter 'teamID' is not the team of the API key");
 		return -1;
 	}
-	if (templates_each(r->front->link.store, r->caller.team, on_template, ret, &e) == 0)
+	if (templates_each(r->api->link->store, r->caller.team, on_template, ret, &e) == 0)
 		return 0;
 	free(ret->v);
 	reply_err(r, &e);
@@ -138,7 +147,7 @@ static void reply_templates(struct req *r, const struct listing *l, size_t from,
 	char header[PAGE_HEADER_SIZE] = "";
 
 	for (size_t i = from; i < end; i++)
-		(void)json_array_append_new(list, row_json(l->f, &l->v[i]));
+		(void)json_array_append_new(list, row_json(l->a, &l->v[i]));
 	if (end > from)
 		page_header(end, l->n, listed_id(l, end - 1), header);
 	reply_json(r, 200, list, header);
@@ -176,8 +185,8 @@ void api_default_templates(struct req *r)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < r->front->sandbox.templates.n; i++)
-		(void)json_array_append_new(list, template_json(r->front, &r->front->sandbox.templates.v[i]));
+	for (size_t i = 0; i < r->api->sandbox->templates.n; i++)
+		(void)json_array_append_new(list, template_json(r->api, &r->api->sandbox->templates.v[i]));
 	reply_json(r, 200, list, NULL);
 }
 
@@ -186,11 +195,11 @@ void api_template_alias(struct req *r)
 	struct template_row row;
 	const struct template *tp;
 	struct err e;
-	int no = catalog_row(r->front, r->caller.team, str_of(r->param), &row, NULL, &e);
+	int no = catalog_row(r->api->sandbox, r->caller.team, str_of(r->param), &row, NULL, &e);
 
 	if (no == 0)
 		reply_json(r, 200, json_pack("{s:s,s:b}", "templateID", row.id, "public", (int)row.is_public), NULL);
-	else if (templates_find(&r->front->sandbox.templates, str_of(r->param), &tp, &e) < 0)
+	else if (templates_find(&r->api->sandbox->templates, str_of(r->param), &tp, &e) < 0)
 		reply_err(r, &e);
 	else
 		reply_json(r, 200, json_pack("{s:s,s:b}", "templateID", tp->id, "public", 1), NULL);
@@ -201,13 +210,13 @@ static int own_row(struct req *r, struct template_row *ret)
 {
 	const struct template *tp;
 	struct err e;
-	int no = catalog_row(r->front, r->caller.team, str_of(r->param), ret, NULL, &e);
+	int no = catalog_row(r->api->sandbox, r->caller.team, str_of(r->param), ret, NULL, &e);
 
 	if (no == 0 && strcmp(ret->team, r->caller.team) == 0)
 		return 0;
 	if (no == 0)
 		reply_error(r, 403, "template '%.100s' belongs to another team", r->param);
-	else if (templates_find(&r->front->sandbox.templates, str_of(r->param), &tp, &e) == 0)
+	else if (templates_find(&r->api->sandbox->templates, str_of(r->param), &tp, &e) == 0)
 		reply_error(r, 400, "template '%.100s' belongs to the server and cannot be changed", r->param);
 	else
 		reply_err(r, &e);
@@ -232,7 +241,7 @@ static const char *build_id(const void *list, size_t i)
 
 static void reply_server_template(struct req *r, const struct template *tp)
 {
-	json_t *whole = template_json(r->front, tp), *at = json_object_get(whole, "createdAt");
+	json_t *whole = template_json(r->api, tp), *at = json_object_get(whole, "createdAt");
 
 	(void)json_object_set_new(whole, "builds",
 	    json_pack("[{s:s,s:s,s:O,s:O,s:O,s:s,s:O,s:O,s:O}]", "buildID", tp->build, "status", "ready", "cpuCount",
@@ -255,20 +264,20 @@ void api_template(struct req *r)
 		reply_err(r, &e);
 		return;
 	}
-	if (catalog_row(r->front, r->caller.team, str_of(r->param), &row, NULL, &e) == -ENOENT &&
-	    templates_find(&r->front->sandbox.templates, str_of(r->param), &tp, &e) == 0) {
+	if (catalog_row(r->api->sandbox, r->caller.team, str_of(r->param), &row, NULL, &e) == -ENOENT &&
+	    templates_find(&r->api->sandbox->templates, str_of(r->param), &tp, &e) == 0) {
 		reply_server_template(r, tp);
 		return;
 	}
 	if (own_row(r, &row) < 0)
 		return;
-	if (builds_each(r->front->link.store, row.id, on_build, all, &e) < 0) {
+	if (builds_each(r->api->link->store, row.id, on_build, all, &e) < 0) {
 		reply_err(r, &e);
 		return;
 	}
 	size_t n = json_array_size(all), from = page_from(&p, n, build_id, all),
 	       end = n - from > p.limit ? from + p.limit : n;
-	json_t *whole = row_json(r->front, &row), *builds = json_array();
+	json_t *whole = row_json(r->api, &row), *builds = json_array();
 
 	for (size_t i = from; i < end; i++)
 		(void)json_array_append(builds, json_array_get(all, i));
@@ -292,18 +301,18 @@ void api_template_set(struct req *r)
 		return;
 	is_public = row.is_public;
 	if (json_get_bool(body, "public", &is_public, &e) < 0 ||
-	    templates_set_public(r->front->link.store, row.id, is_public, clock_wall_ms(), &e) < 0) {
+	    templates_set_public(r->api->link->store, row.id, is_public, clock_wall_ms(), &e) < 0) {
 		reply_err(r, &e);
 		return;
 	}
-	catalog_names(r->front, &row, full);
+	catalog_names(r->api->sandbox, &row, full);
 	reply_json(r, 200, json_pack("{s:[s]}", "names", full), NULL);
 }
 
-static bool is_used(const struct front *f, const char *id)
+static bool is_used(const struct api *a, const char *id)
 {
-	for (const struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
-	    sb = sandbox_table_next(f->sandbox.table, sb)) {
+	for (const struct sandbox *sb = sandbox_table_next(a->sandbox->table, NULL); sb;
+	    sb = sandbox_table_next(a->sandbox->table, sb)) {
 		if (strcmp(sb->spec.tpl.id, id) == 0)
 			return true;
 	}
@@ -327,15 +336,15 @@ static int on_kept_build(void *user, const struct build_row *b)
 }
 
 /* Deletes it with its builds and their saved states. */
-static int drop_template(struct front *f, const char *id, struct err *e)
+static int drop_template(struct api *a, const char *id, struct err *e)
 {
 	struct kept_names k = { 0 };
 	int no = 0;
 
-	if (builds_each(f->link.store, id, on_kept_build, &k, e) < 0 || templates_drop(f->link.store, id, e) < 0)
+	if (builds_each(a->link->store, id, on_kept_build, &k, e) < 0 || templates_drop(a->link->store, id, e) < 0)
 		no = -e->no;
 	for (size_t i = 0; no == 0 && i < k.n; i++)
-		build_release(f, k.v[i]);
+		build_release(a->build, k.v[i]);
 	free(k.v);
 	return no;
 }
@@ -354,18 +363,18 @@ static int on_own(void *user, const struct template_row *row)
 	return 0;
 }
 
-int64_t templates_purge(struct front *f, const char *team, int64_t *failed)
+int64_t templates_purge(struct api *a, const char *team, int64_t *failed)
 {
 	struct own_ids o = { 0 };
 	int64_t n = 0;
 	struct err e = ERR_INIT;
 
-	if (templates_each(f->link.store, team, on_own, &o, &e) < 0)
+	if (templates_each(a->link->store, team, on_own, &o, &e) < 0)
 		++*failed;
 	for (size_t i = 0; i < o.n; i++) {
 		e = ERR_INIT;
 		/* Other teams may be using a public template: then it stays. */
-		if (is_used(f, o.v[i]) || build_of_template(f, o.v[i]) || drop_template(f, o.v[i], &e) < 0)
+		if (is_used(a, o.v[i]) || build_of_template(a->build, o.v[i]) || drop_template(a, o.v[i], &e) < 0)
 			++*failed;
 		else
 			n++;
@@ -376,18 +385,18 @@ int64_t templates_purge(struct front *f, const char *team, int64_t *failed)
 
 void api_template_drop(struct req *r)
 {
-	struct front *f = r->front;
+	struct api *a = r->api;
 	struct template_row row;
 	struct err e = ERR_INIT;
 
 	if (api_snapshot_drop(r) || own_row(r, &row) < 0)
 		return;
-	if (is_used(f, row.id) || build_of_template(f, row.id)) {
+	if (is_used(a, row.id) || build_of_template(a->build, row.id)) {
 		reply_error(r, 400, "template '%.100s' is in use: by %s", r->param,
-		    is_used(f, row.id) ? "sandboxes, running or paused" : "a build");
+		    is_used(a, row.id) ? "sandboxes, running or paused" : "a build");
 		return;
 	}
-	if (drop_template(f, row.id, &e) < 0) {
+	if (drop_template(a, row.id, &e) < 0) {
 		reply_err(r, &e);
 	} else {
 		log_info("template deleted", "template=%s name=%s request=%s", row.id, row.name, r->id);
@@ -443,11 +452,11 @@ static int read_tags(const json_t *body, struct wanted *w, struct err *e)
 	return 0;
 }
 
-static int read_limits(const struct front *f, const json_t *body, struct wanted *w, struct err *e)
+static int read_limits(const struct api *a, const json_t *body, struct wanted *w, struct err *e)
 {
-	int64_t most_cpu = f->account.maxima.cpu_permille / 1000,
-		most_mb = (int64_t)(f->account.maxima.mem_bytes / MIB);
-	int64_t most_disk_mb = (int64_t)(f->account.maxima.disk_bytes / MIB);
+	int64_t most_cpu = a->account->maxima.cpu_permille / 1000,
+		most_mb = (int64_t)(a->account->maxima.mem_bytes / MIB);
+	int64_t most_disk_mb = (int64_t)(a->account->maxima.disk_bytes / MIB);
 	bool given;
 
 	w->cpu = DEFAULT_CPU < most_cpu ? DEFAULT_CPU : most_cpu;
@@ -478,47 +487,47 @@ static int read_wanted(struct req *r, const json_t *body, struct wanted *w, stru
 		return err_wrap(e, "field 'name'");
 	if (team && *team && strcmp(team, r->caller.team) != 0)
 		return err_set(e, EINVAL, "field 'teamID' is not the team of the API key");
-	snapshot_namespace(r->front, r->caller.team, ns);
+	snapshot_namespace(r->api->sandbox, r->caller.team, ns);
 	if (w->ref.namespace[0] && strcmp(w->ref.namespace, ns) != 0)
 		return err_set(e, EPERM, "field 'name': namespace '%s' is not yours, which is '%s'", w->ref.namespace,
 		    ns);
-	if (templates_find(&r->front->sandbox.templates, str_of(w->ref.name), &tp, e) == 0)
+	if (templates_find(&r->api->sandbox->templates, str_of(w->ref.name), &tp, e) == 0)
 		return err_set(e, EPERM, "field 'name': '%s' belongs to the server", w->ref.name);
-	if (read_limits(r->front, body, w, e) < 0)
+	if (read_limits(r->api, body, w, e) < 0)
 		return -e->no;
 	return read_tags(body, w, e);
 }
 
-static int make_row(struct front *f, const char *team, const struct wanted *w, struct template_row *row, struct err *e)
+static int make_row(struct api *a, const char *team, const struct wanted *w, struct template_row *row, struct err *e)
 {
-	if (templates_by_name(f->link.store, team, w->ref.name, row, e) == 0 ||
-	    (templates_by_id(f->link.store, w->ref.name, row, e) == 0 && strcmp(row->team, team) == 0))
+	if (templates_by_name(a->link->store, team, w->ref.name, row, e) == 0 ||
+	    (templates_by_id(a->link->store, w->ref.name, row, e) == 0 && strcmp(row->team, team) == 0))
 		return 0;
 	*row = (struct template_row) { .created_ms = clock_wall_ms(), .updated_ms = clock_wall_ms() };
 	rand_label(row->id, 20);
 	(void)str_copy(row->team, sizeof row->team, str_of(team));
 	(void)str_copy(row->name, sizeof row->name, str_of(w->ref.name));
-	return templates_add(f->link.store, row, e);
+	return templates_add(a->link->store, row, e);
 }
 
 /* The size of the build is not known yet, so the default disk size is added to the free space that is requested. */
-static uint64_t disk_for(const struct front *f, const struct wanted *w)
+static uint64_t disk_for(const struct api *a, const struct wanted *w)
 {
-	uint64_t bytes = f->account.defaults.disk_bytes + (uint64_t)w->free_mb * MIB;
+	uint64_t bytes = a->account->defaults.disk_bytes + (uint64_t)w->free_mb * MIB;
 
-	return bytes < f->account.maxima.disk_bytes ? bytes : f->account.maxima.disk_bytes;
+	return bytes < a->account->maxima.disk_bytes ? bytes : a->account->maxima.disk_bytes;
 }
 
 static void add_build(struct req *r, const struct wanted *w)
 {
-	struct front *f = r->front;
+	struct api *a = r->api;
 	struct template_row row;
 	char full[SNAPSHOT_NAME_SIZE], id[TEAM_ID_SIZE];
 	struct build_row b = {
 		.mem_bytes = (uint64_t)w->mem_mb * MIB,
-		.disk_bytes = disk_for(f, w),
+		.disk_bytes = disk_for(a, w),
 		.cpu_permille = (uint32_t)w->cpu * 1000,
-		.pids = f->account.defaults.pids,
+		.pids = a->account->defaults.pids,
 		.created_ms = clock_wall_ms(),
 		.status = "waiting",
 	};
@@ -531,17 +540,17 @@ static void add_build(struct req *r, const struct wanted *w)
 		reply_error(r, 400, "field 'tags' is too long");
 		return;
 	}
-	if (make_row(f, r->caller.team, w, &row, &e) < 0) {
+	if (make_row(a, r->caller.team, w, &row, &e) < 0) {
 		reply_err(r, &e);
 		return;
 	}
 	memcpy(b.template_id, row.id, sizeof row.id);
-	if (builds_put(f->link.store, &b, &e) < 0) {
+	if (builds_put(a->link->store, &b, &e) < 0) {
 		reply_err(r, &e);
 		return;
 	}
 	log_info("build requested", "build=%s template=%s name=%s request=%s", b.id, row.id, row.name, r->id);
-	catalog_names(f, &row, full);
+	catalog_names(a->sandbox, &row, full);
 	reply_json(r, 202,
 	    json_pack("{s:s,s:s,s:b,s:[s],s:O,s:[s]}", "templateID", row.id, "buildID", b.id, "public",
 		(int)row.is_public, "names", full, "tags", w->tag_list, "aliases", row.name),

@@ -3,6 +3,8 @@
  *
  * The URL that a client gets for the upload is valid for one hour and for this archive only. It needs no key,
  * because clients send none: they expect the URL of a storage service. */
+#include "front/api/uploads.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,11 +13,13 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "front/account/accounts.h"
 #include "front/account/keyring.h"
+#include "front/api/api.h"
 #include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/sandbox/catalog.h"
 #include "front/util/mem.h"
 #include "front/util/token.h"
@@ -37,14 +41,14 @@ static bool is_hash(const char *z)
 }
 
 /* A token that only this server can create, derived from team, template, hash and expiry. */
-static void link_token(const struct front *f, const char *team, const char *template_id, const char *hash,
+static void link_token(const struct api *a, const char *team, const char *template_id, const char *hash,
     const char *until, char ret[TOKEN_SIZE])
 {
 	autobuf struct buf label = BUF_INIT(1024);
 	uint8_t seed[VAULT_SEED_SIZE];
 
 	buf_fmt(&label, "upload %s %s %s %s", team, template_id, hash, until);
-	vault_derive(f->link.vault, buf_view(&label), seed);
+	vault_derive(a->link->vault, buf_view(&label), seed);
 	for (size_t i = 0; i < (TOKEN_SIZE - 1) / 2; i++)
 		(void)snprintf(ret + 2 * i, 3, "%02x", seed[i]);
 }
@@ -56,7 +60,7 @@ static void put_link(struct req *r, const struct template_row *t, const char *ha
 	bool tls = str_is(proto, "https") || (!proto.n && http_is_secure(r->http));
 
 	(void)snprintf(until, sizeof until, "%llu", (unsigned long long)clock_wall_ms() + LINK_MS);
-	link_token(r->front, r->caller.team, t->id, hash, until, token);
+	link_token(r->api, r->caller.team, t->id, hash, until, token);
 	buf_fmt(out, "%s://%.*s/templates/%s/files/%s?until=%s&token=%s", tls ? "https" : "http",
 	    STR_ARG(r->http->host), t->id, hash, until, token);
 }
@@ -67,7 +71,7 @@ void api_upload_link(struct req *r)
 	autobuf struct buf url = BUF_INIT(2048);
 	uint64_t id, bytes;
 	struct err e = ERR_INIT;
-	int no = catalog_row(r->front, r->caller.team, str_of(r->param), &t, NULL, &e);
+	int no = catalog_row(r->api->sandbox, r->caller.team, str_of(r->param), &t, NULL, &e);
 
 	if (no == 0 && strcmp(t.team, r->caller.team) != 0)
 		no = err_set(&e, EPERM, "template '%.100s' belongs to another team", r->param);
@@ -78,7 +82,7 @@ void api_upload_link(struct req *r)
 		return;
 	}
 	put_link(r, &t, r->param2, &url);
-	bool present = uploads_find(r->front->link.uploads, r->caller.team, r->param2, clock_wall_ms(), &id, &bytes,
+	bool present = uploads_find(r->api->link->uploads, r->caller.team, r->param2, clock_wall_ms(), &id, &bytes,
 			   &e) == 0;
 
 	reply_json(r, 201, json_pack("{s:b,s:s}", "present", (int)present, "url", buf_cstr(&url)), NULL);
@@ -103,20 +107,20 @@ static int check_link(struct req *r, struct template_row *t, struct err *e)
 	char want[TOKEN_SIZE];
 	uint64_t ms;
 
-	if (!is_hash(r->param2) || templates_by_id(r->front->link.store, r->param, t, e) < 0 ||
+	if (!is_hash(r->param2) || templates_by_id(r->api->link->store, r->param, t, e) < 0 ||
 	    query_get(r->http->query, "until", &until) < 0 || query_get(r->http->query, "token", &token) < 0 ||
 	    str_to_u64(str_of(until), UINT64_MAX, &ms) < 0)
 		return err_set(e, EACCES, "this is not an address to send files to");
-	link_token(r->front, t->team, t->id, r->param2, until, want);
+	link_token(r->api, t->team, t->id, r->param2, until, want);
 	if (!secret_eq(str_of(want), str_of(token)))
 		return err_set(e, EACCES, "this is not an address to send files to");
 	return ms < clock_wall_ms() ? err_set(e, EACCES, "the time of this address is over: ask for another") : 0;
 }
 
 /* A URL is valid for an hour, but a block of the team takes effect at once. */
-static bool is_blocked(const struct front *f, const char *team)
+static bool is_blocked(const struct api *a, const char *team)
 {
-	const struct team *t = keyring_team(f->account.keyring, str_of(team));
+	const struct team *t = keyring_team(a->account->keyring, str_of(team));
 
 	return !t || t->blocked;
 }
@@ -127,7 +131,7 @@ static void begun(struct req *r, struct taking *t, const char *team)
 	t->r = r;
 	t->last_ms = clock_mono_ms();
 	(void)str_copy(t->team, sizeof t->team, str_of(team));
-	LIST_INSERT_HEAD(&r->front->api.takings, t, link);
+	LIST_INSERT_HEAD(&r->api->takings, t, link);
 }
 
 static void over(struct taking *t)
@@ -143,17 +147,17 @@ static void give_up(struct req *r)
 	struct err e;
 
 	if (t && t->begun)
-		(void)uploads_drop(r->front->link.uploads, t->id, &e);
+		(void)uploads_drop(r->api->link->uploads, t->id, &e);
 	if (t)
 		over(t);
 }
 
-static unsigned takings_of(const struct front *f, const char *team)
+static unsigned takings_of(const struct api *a, const char *team)
 {
 	const struct taking *t;
 	unsigned n = 0;
 
-	LIST_FOREACH(t, &f->api.takings, link)
+	LIST_FOREACH(t, &a->takings, link)
 	n += strcmp(t->team, team) == 0;
 	return n;
 }
@@ -168,25 +172,25 @@ static void refuse(struct req *r, int status, const char *text)
 
 /* --- space --- */
 
-static uint64_t bytes_of(const struct front *f, const char *team)
+static uint64_t bytes_of(const struct api *a, const char *team)
 {
 	const struct taking *t;
 	uint64_t n = 0;
 
-	LIST_FOREACH(t, &f->api.takings, link)
+	LIST_FOREACH(t, &a->takings, link)
 	n += strcmp(t->team, team) == 0 ? t->bytes : 0;
 	return n;
 }
 
 /* Cancels the largest upload of a team that uses more space than this one. Returns false if there is none. */
-static bool make_way(struct front *f, const struct taking *mine)
+static bool make_way(struct api *a, const struct taking *mine)
 {
-	uint64_t ours = bytes_of(f, mine->team);
+	uint64_t ours = bytes_of(a, mine->team);
 	struct taking *t, *largest = NULL;
 
-	LIST_FOREACH(t, &f->api.takings, link)
+	LIST_FOREACH(t, &a->takings, link)
 	{
-		if ((!largest || t->bytes > largest->bytes) && bytes_of(f, t->team) > ours)
+		if ((!largest || t->bytes > largest->bytes) && bytes_of(a, t->team) > ours)
 			largest = t;
 	}
 	if (largest)
@@ -199,15 +203,15 @@ static bool make_way(struct front *f, const struct taking *mine)
  * team cannot block the others. */
 static int flush(struct req *r, struct taking *t, struct err *e)
 {
-	struct front *f = r->front;
-	uint64_t most = f->link.opt.template_uploads_mb * MIB;
+	struct api *a = r->api;
+	uint64_t most = a->link->opt.template_uploads_mb * MIB;
 
 	if (r->body.n == 0)
 		return 0;
-	if (uploads_put(f->link.uploads, t->id, t->pieces++, r->body.p, r->body.n, e) < 0)
+	if (uploads_put(a->link->uploads, t->id, t->pieces++, r->body.p, r->body.n, e) < 0)
 		return -e->no;
-	while (uploads_fit(f->link.uploads, most, e) < 0) {
-		if (e->no != ENOSPC || !make_way(f, t))
+	while (uploads_fit(a->link->uploads, most, e) < 0) {
+		if (e->no != ENOSPC || !make_way(a, t))
 			return -e->no;
 		*e = ERR_INIT;
 	}
@@ -225,23 +229,23 @@ int api_upload_begin(struct req *r)
 		refuse(r, 401, e.text);
 		return -1;
 	}
-	if (is_blocked(r->front, row.team)) {
+	if (is_blocked(r->api, row.team)) {
 		refuse(r, 403, BLOCKED);
 		return -1;
 	}
 	if (r->http->content_length > 0 &&
-	    (uint64_t)r->http->content_length > r->front->link.opt.template_upload_max_mb * MIB) {
+	    (uint64_t)r->http->content_length > r->api->link->opt.template_upload_max_mb * MIB) {
 		autofree char *text = str_fmt("the files have more than %u MiB",
-		    r->front->link.opt.template_upload_max_mb);
+		    r->api->link->opt.template_upload_max_mb);
 
 		refuse(r, 413, text);
 		return -1;
 	}
-	if (takings_of(r->front, row.team) >= TAKINGS_MAX) {
+	if (takings_of(r->api, row.team) >= TAKINGS_MAX) {
 		refuse(r, 429, "the team is sending as many files at once as it may: wait until one is finished");
 		return -1;
 	}
-	if (uploads_begin(r->front->link.uploads, row.team, r->param2, clock_wall_ms(), &t->id, &e) < 0) {
+	if (uploads_begin(r->api->link->uploads, row.team, r->param2, clock_wall_ms(), &t->id, &e) < 0) {
 		refuse(r, 500, e.text);
 		return -1;
 	}
@@ -256,7 +260,7 @@ void api_upload_data(struct req *r, struct str data)
 
 	t->bytes += data.n;
 	t->last_ms = clock_mono_ms();
-	if (t->bytes > r->front->link.opt.template_upload_max_mb * MIB) {
+	if (t->bytes > r->api->link->opt.template_upload_max_mb * MIB) {
 		refuse(r, 413, "the files are too large");
 		return;
 	}
@@ -272,11 +276,11 @@ void api_upload_end(struct req *r)
 
 	if (t->bytes == 0) {
 		refuse(r, 400, "there are no files in it");
-	} else if (flush(r, t, &e) < 0 || uploads_finish(r->front->link.uploads, t->id, t->bytes, &e) < 0) {
+	} else if (flush(r, t, &e) < 0 || uploads_finish(r->api->link->uploads, t->id, t->bytes, &e) < 0) {
 		refuse(r, e.no == ENOSPC ? 507 : 500, e.text);
 	} else {
 		over(t);
-		(void)uploads_trim(r->front->link.uploads, r->front->link.opt.template_uploads_mb * MIB, &e);
+		(void)uploads_trim(r->api->link->uploads, r->api->link->opt.template_uploads_mb * MIB, &e);
 		reply_empty(r, 200);
 	}
 }
@@ -286,16 +290,16 @@ void api_upload_lost(struct req *r)
 	give_up(r);
 }
 
-void uploads_tick(struct front *f)
+void uploads_tick(struct api *a)
 {
 	uint64_t now = clock_mono_ms();
 	struct taking *t, *next;
 
-	for (t = LIST_FIRST(&f->api.takings); t; t = next) {
+	for (t = LIST_FIRST(&a->takings); t; t = next) {
 		next = LIST_NEXT(t, link);
-		if (is_blocked(f, t->team))
+		if (is_blocked(a, t->team))
 			refuse(t->r, 403, BLOCKED);
-		else if (now - t->last_ms > f->link.opt.body_timeout_s * 1000ull)
+		else if (now - t->last_ms > a->link->opt.body_timeout_s * 1000ull)
 			refuse(t->r, 408, "nothing has come for too long");
 	}
 }

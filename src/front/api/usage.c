@@ -6,19 +6,22 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "front/account/accounts.h"
 #include "front/account/census.h"
 #include "front/account/metrics.h"
 #include "front/account/usage.h"
+#include "front/api/api.h"
 #include "front/api/handlers.h"
 #include "front/api/metrics_text.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
-#include "front/front.h"
 #include "front/proxy/route.h"
 #include "front/sandbox/sample.h"
 #include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/sandbox/table.h"
 #include "front/util/mem.h"
+#include "front/util/time_json.h"
 #include "http/server.h"
 #include "http/url.h"
 
@@ -148,7 +151,7 @@ static void newest_samples(struct req *r)
 
 	while (rest.p) {
 		struct str id = str_cut(&rest, ',');
-		const struct sandbox *sb = sandbox_table_find(r->front->sandbox.table, id);
+		const struct sandbox *sb = sandbox_table_find(r->api->sandbox->table, id);
 
 		if (!sandbox_id_valid(id) || ++n > IDS_MAX) {
 			json_decref(found);
@@ -171,7 +174,7 @@ void api_metrics_many(struct req *r)
 		struct str rest = str_of(ids);
 
 		for (size_t n = 0; rest.p && n < IDS_MAX; n++) {
-			struct sandbox *sb = sandbox_table_find(r->front->sandbox.table, str_cut(&rest, ','));
+			struct sandbox *sb = sandbox_table_find(r->api->sandbox->table, str_cut(&rest, ','));
 
 			if (sb && strcmp(sb->team, r->caller.team) == 0)
 				early_ask(early, sb);
@@ -248,7 +251,7 @@ void api_team_metrics(struct req *r)
 	uint64_t minutes = last_s > from_s ? (last_s - from_s) / CENSUS_STEP_S : 0;
 	struct steps st = { .list = json_array(), .step_s = (minutes / TEAM_POINTS_MAX + 1) * CENSUS_STEP_S };
 
-	if (census_each(r->front->account.census, r->caller.team, from_s, to_s, add_to_step, &st, &e) < 0) {
+	if (census_each(r->api->account->census, r->caller.team, from_s, to_s, add_to_step, &st, &e) < 0) {
 		json_decref(st.list);
 		reply_err(r, &e);
 		return;
@@ -290,7 +293,7 @@ void api_team_metrics_max(struct req *r)
 
 	struct most m = { .rate = metric[0] == 's', .at_s = from_s };
 
-	if (census_each(r->front->account.census, r->caller.team, from_s, to_s, take_most, &m, &e) < 0)
+	if (census_each(r->api->account->census, r->caller.team, from_s, to_s, take_most, &m, &e) < 0)
 		reply_err(r, &e);
 	else
 		reply_json(r, 200, at_json(m.at_s, "value", json_real(m.value)), NULL);
@@ -300,7 +303,7 @@ void api_prometheus(struct req *r)
 {
 	autobuf struct buf text = BUF_INIT(TEXT_MAX);
 
-	metrics_put(r->front, &text);
+	metrics_put(r->api, &text);
 	if (text.bad)
 		reply_error(r, 500, "answer is too large");
 	else

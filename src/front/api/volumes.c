@@ -4,15 +4,19 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "front/api/api.h"
 #include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
-#include "front/front.h"
+#include "front/api/sandboxes.h"
+#include "front/link/links.h"
 #include "front/link/warden_link.h"
 #include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/sandbox/spec.h"
 #include "front/sandbox/volumes.h"
 #include "front/util/mem.h"
+#include "front/util/time_json.h"
 #include "http/json.h"
 
 #define MIB (1024ull * 1024)
@@ -35,8 +39,8 @@ static json_t *volume_json(const struct req *r, const struct volume *v, bool wit
 /* Parses the field sizeMB, in bytes; on failure sends 400. */
 static int read_size(struct req *r, const json_t *body, bool needed, uint64_t *ret)
 {
-	const struct front_options *o = &r->front->link.opt;
-	int64_t mb = o->volume_mb;
+	const struct front_options *o = &r->api->link->opt;
+	int64_t mb = o->volume_size_mb;
 	bool given;
 	struct err e;
 
@@ -71,19 +75,19 @@ static void on_made(void *user, struct volume *v, const struct err *e)
 	req_unref(r);
 }
 
-static size_t count_of(const struct front *f, const char *team)
+static size_t count_of(const struct api *a, const char *team)
 {
 	const struct volume *v;
 	size_t n = 0;
 
-	LIST_FOREACH(v, &f->sandbox.volumes, link)
+	LIST_FOREACH(v, &a->sandbox->volumes, link)
 	n += strcmp(v->team, team) == 0;
 	return n;
 }
 
 void api_volume_add(struct req *r)
 {
-	struct front *f = r->front;
+	struct api *a = r->api;
 	autojson json_t *body = req_json(r, false);
 	const char *name = NULL;
 	uint64_t bytes = 0;
@@ -98,10 +102,10 @@ void api_volume_add(struct req *r)
 		    VOLUME_NAME_SIZE - 1);
 	} else if (read_size(r, body, false, &bytes) < 0) {
 		return;
-	} else if (count_of(f, r->caller.team) >= f->link.opt.team_max_volumes) {
-		(void)err_set(&e, EDQUOT, "the team's maximum of %u volumes is reached", f->link.opt.team_max_volumes);
+	} else if (count_of(a, r->caller.team) >= a->link->opt.team_max_volumes) {
+		(void)err_set(&e, EDQUOT, "the team's maximum of %u volumes is reached", a->link->opt.team_max_volumes);
 		reply_err(r, &e);
-	} else if (volume_make(f, r->caller.team, name, bytes, r->id, on_made, req_ref(r), &e) < 0) {
+	} else if (volume_make(a->sandbox, r->caller.team, name, bytes, r->id, on_made, req_ref(r), &e) < 0) {
 		req_unref(r);
 		if (e.no == EEXIST)
 			reply_error(r, 400, "Volume with name '%s' already exists", name);
@@ -115,7 +119,7 @@ void api_volumes(struct req *r)
 	json_t *all = json_array();
 	const struct volume *v;
 
-	LIST_FOREACH(v, &r->front->sandbox.volumes, link)
+	LIST_FOREACH(v, &r->api->sandbox->volumes, link)
 	{
 		if (v->ready && strcmp(v->team, r->caller.team) == 0)
 			(void)json_array_append_new(all, volume_json(r, v, false));
@@ -126,7 +130,7 @@ void api_volumes(struct req *r)
 /* If there is none, sends 404. */
 static struct volume *find(struct req *r)
 {
-	struct volume *v = volume_find(r->front, r->caller.team, r->param);
+	struct volume *v = volume_find(r->api->sandbox, r->caller.team, r->param);
 
 	if (!v)
 		reply_error(r, 404, "volume '%.130s' not found", r->param);
@@ -172,7 +176,7 @@ void api_volume(struct req *r)
 		return;
 	l = must_alloc(sizeof *l);
 	*l = (struct look) { .r = req_ref(r), .v = volume_ref(v) };
-	(void)warden_ask(r->front->link.warden, OP_VOLUMES, &m, sizeof m, on_usage, l);
+	(void)warden_ask(r->api->link->warden, OP_VOLUMES, &m, sizeof m, on_usage, l);
 }
 
 static void on_resized(void *user, struct volume *v, const struct err *e)

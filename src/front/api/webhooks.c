@@ -12,12 +12,15 @@
 #include "base/log.h"
 #include "base/rand.h"
 #include "front/account/keyring.h"
+#include "front/api/api.h"
 #include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
-#include "front/front.h"
+#include "front/link/links.h"
+#include "front/record/records.h"
 #include "front/record/webhooks.h"
 #include "front/util/mem.h"
+#include "front/util/time_json.h"
 #include "http/json.h"
 #include "http/server.h"
 #include "http/url.h"
@@ -58,7 +61,7 @@ static int check_name(const char *name, struct err *e)
 }
 
 /* The address of a name is checked at delivery. A literal address can be refused at once. */
-static bool is_closed_address(const struct front *f, const char *host)
+static bool is_closed_address(const struct api *a, const char *host)
 {
 	struct sockaddr_in v4 = { .sin_family = AF_INET };
 	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
@@ -66,20 +69,20 @@ static bool is_closed_address(const struct front *f, const char *host)
 	    : inet_pton(AF_INET6, host, &v6.sin6_addr) == 1                     ? (struct sockaddr *)&v6
 										: NULL;
 
-	return sa && (f->link.opt.webhook_allow_private ? inet_addr_never_open(sa) : inet_addr_is_private(sa));
+	return sa && (a->link->opt.webhook_allow_private ? inet_addr_never_open(sa) : inet_addr_is_private(sa));
 }
 
-static int check_url(const struct front *f, const char *url, struct err *e)
+static int check_url(const struct api *a, const char *url, struct err *e)
 {
 	struct err why = ERR_INIT;
 	struct webhook_url u;
 
 	if (webhook_url_parse(str_of(url), &u, &why) < 0)
 		return err_set(e, EINVAL, "field 'url' %s", why.text);
-	if (is_closed_address(f, u.host))
+	if (is_closed_address(a, u.host))
 		return err_set(e, EINVAL, "field 'url' must not lead to a private address%s",
-		    f->link.opt.webhook_allow_private ? " of this kind"
-						      : "; the operator can allow that (webhook_allow_private)");
+		    a->link->opt.webhook_allow_private ? " of this kind"
+						       : "; the operator can allow that (webhook_allow_private)");
 	return 0;
 }
 
@@ -120,13 +123,13 @@ struct wish {
 	uint32_t events;
 };
 
-static int read_wish(const struct front *f, const json_t *body, struct wish *w, struct err *e)
+static int read_wish(const struct api *a, const json_t *body, struct wish *w, struct err *e)
 {
 	if (json_get_str(body, "name", &w->name, e) < 0 || json_get_str(body, "url", &w->url, e) < 0 ||
 	    json_get_str(body, "signatureSecret", &w->secret, e) < 0 ||
 	    json_get_bool(body, "enabled", &w->enabled, e) < 0 || read_events(body, &w->events, e) < 0)
 		return -e->no;
-	if ((w->name && check_name(w->name, e) < 0) || (w->url && check_url(f, w->url, e) < 0) ||
+	if ((w->name && check_name(w->name, e) < 0) || (w->url && check_url(a, w->url, e) < 0) ||
 	    (w->secret && check_secret(w->secret, e) < 0))
 		return -e->no;
 	return 0;
@@ -142,7 +145,7 @@ static void fail(struct req *r, const struct err *e)
 
 void api_webhooks(struct req *r)
 {
-	struct webhooks *h = r->front->record.webhooks;
+	struct webhooks *h = r->api->record->webhooks;
 	json_t *all = json_array();
 
 	for (const struct webhook *w = webhook_next(h, r->caller.team, NULL); w; w = webhook_next(h, r->caller.team, w))
@@ -152,7 +155,7 @@ void api_webhooks(struct req *r)
 
 void api_webhook_add(struct req *r)
 {
-	struct front *f = r->front;
+	struct api *a = r->api;
 	autojson json_t *body = req_json(r, false);
 	struct wish want = { .enabled = true };
 	char made[49];
@@ -160,7 +163,7 @@ void api_webhook_add(struct req *r)
 
 	if (!body)
 		return;
-	if (read_wish(f, body, &want, &e) < 0) {
+	if (read_wish(a, body, &want, &e) < 0) {
 		reply_err(r, &e);
 		return;
 	}
@@ -168,7 +171,7 @@ void api_webhook_add(struct req *r)
 		reply_error(r, 400, "field '%s' is required", !want.name ? "name" : !want.url ? "url" : "events");
 		return;
 	}
-	if (webhook_count(f->record.webhooks, r->caller.team) >= WEBHOOKS_PER_TEAM) {
+	if (webhook_count(a->record->webhooks, r->caller.team) >= WEBHOOKS_PER_TEAM) {
 		reply_error(r, 409, "the team has %d webhooks, which is as many as there may be", WEBHOOKS_PER_TEAM);
 		return;
 	}
@@ -183,7 +186,7 @@ void api_webhook_add(struct req *r)
 	w->created_ms = clock_wall_ms();
 	if (!want.secret)
 		rand_hex(made, sizeof made - 1);
-	if (webhook_add(f->record.webhooks, w, want.secret ? want.secret : made, &e) < 0) {
+	if (webhook_add(a->record->webhooks, w, want.secret ? want.secret : made, &e) < 0) {
 		webhook_free(w);
 		fail(r, &e);
 		return;
@@ -200,7 +203,7 @@ void api_webhook_add(struct req *r)
 /* The webhook in the path. If there is none, sends an answer and returns NULL. */
 static struct webhook *find(struct req *r)
 {
-	struct webhook *w = webhook_find(r->front->record.webhooks, r->caller.team, r->param);
+	struct webhook *w = webhook_find(r->api->record->webhooks, r->caller.team, r->param);
 
 	if (!w)
 		reply_error(r, 404, "webhook '%.60s' not found", r->param);
@@ -224,7 +227,7 @@ void api_webhook_set(struct req *r)
 
 	if (!body)
 		return;
-	if (read_wish(r->front, body, &want, &e) < 0) {
+	if (read_wish(r->api, body, &want, &e) < 0) {
 		reply_err(r, &e);
 		return;
 	}
@@ -238,7 +241,7 @@ void api_webhook_set(struct req *r)
 	}
 	w->enabled = want.enabled;
 	w->events = want.events ? want.events : w->events;
-	if (webhook_set(r->front->record.webhooks, w, want.secret, &e) < 0) {
+	if (webhook_set(r->api->record->webhooks, w, want.secret, &e) < 0) {
 		fail(r, &e);
 		return;
 	}
@@ -254,7 +257,7 @@ void api_webhook_drop(struct req *r)
 	if (!w)
 		return;
 	log_info("webhook removed", "request=%s webhook=%s", r->id, w->id);
-	if (webhook_drop(r->front->record.webhooks, w, &e) < 0)
+	if (webhook_drop(r->api->record->webhooks, w, &e) < 0)
 		fail(r, &e);
 	else
 		reply_json(r, 200, json_pack("{s:s}", "id", r->param), NULL);
@@ -272,10 +275,10 @@ void api_webhook_test(struct req *r)
 		reply_error(r, 409, "webhook '%s' is not enabled", w->id);
 		return;
 	}
-	int no = event_note_test(r->front, r->caller.team, &seq);
+	int no = event_note_test(r->api->record, r->caller.team, &seq);
 
 	if (no == 0)
-		no = webhooks_push_one(r->front->record.webhooks, w, seq, id);
+		no = webhooks_push_one(r->api->record->webhooks, w, seq, id);
 	if (no == -EDQUOT)
 		reply_error(r, 409, "too many deliveries wait for webhook '%s'", w->id);
 	else if (no < 0)
@@ -320,7 +323,7 @@ void api_webhook_deliveries(struct req *r)
 	}
 	json_t *all = json_array();
 
-	if (deliveries_each(r->front->link.store, w->id, limit, on_delivery, all, &e) < 0) {
+	if (deliveries_each(r->api->link->store, w->id, limit, on_delivery, all, &e) < 0) {
 		json_decref(all);
 		fail(r, &e);
 		return;

@@ -137,7 +137,7 @@ void agent_link_tick(struct agent_link *l)
 int agent_link_connect(struct agent_link *l, bool fresh, bool *ret_reused)
 {
 	struct fa_head h = { FA_VERSION, FA_CONN, 0 };
-	int fd = fresh ? -1 : upstream_take(&l->idle);
+	int fd = fresh ? -1 : upstream_take_fd(&l->idle);
 	int pair[2];
 
 	*ret_reused = fd >= 0;
@@ -156,7 +156,7 @@ int agent_link_connect(struct agent_link *l, bool fresh, bool *ret_reused)
 	return r == -EAGAIN ? -EAGAIN : -ENOTCONN;
 }
 
-void agent_link_put(struct agent_link *l, int fd)
+void agent_link_put(struct agent_link *l, struct stream *s)
 {
-	upstream_put(&l->idle, fd, loop_now_ms(l->links->loop));
+	upstream_put(&l->idle, s, loop_now_ms(l->links->loop));
 }

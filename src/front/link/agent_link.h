@@ -14,6 +14,7 @@
 struct agent_link;
 struct http_server_ops;
 struct links;
+struct stream;
 
 struct agent_link_ops {
 	const struct http_server_ops *serve; /* serves the connections from atoll-agent, with the same user */
@@ -29,4 +30,4 @@ void agent_link_free(struct agent_link *l);        /* NULL is fine */
 /* Returns a connection to atoll-agent. fresh: do not reuse an idle one. *ret_reused: whether it is a reused one.
  * Returns -ENOTCONN if atoll-agent does not run, -EAGAIN if the socket to it is full. */
 int agent_link_connect(struct agent_link *l, bool fresh, bool *ret_reused);
-void agent_link_put(struct agent_link *l, int fd); /* returns an idle connection for the next request */
+void agent_link_put(struct agent_link *l, struct stream *s); /* returns an idle connection for the next request */

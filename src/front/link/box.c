@@ -12,6 +12,7 @@
 #include "front/link/init_build.h"
 #include "front/link/init_call.h"
 #include "front/link/links.h"
+#include "front/link/start_queue.h"
 #include "front/util/mem.h"
 #include "http/json.h"
 
@@ -100,6 +101,9 @@ struct box_step {
 	char request[REQUEST_ID_SIZE];
 	uint32_t start_wait_s; /* settle: what remains to be waited for */
 	uint64_t interps_ms;
+	struct start_ticket ticket; /* start: its place in the queue, */
+	void *msg;                  /* ... and the message, until it is sent */
+	size_t n_msg;
 };
 
 const char *box_state_name(enum box_state s)
@@ -125,6 +129,8 @@ void box_adopt(struct box *b, bool frozen)
 static void step_free(struct box_step *st)
 {
 	warden_cancel(st->asked);
+	start_queue_leave(st->box->link->starts, &st->ticket);
+	free(st->msg);
 	init_call_free(st->call);
 	init_build_free(st->start_cmd);
 	LIST_REMOVE(st, link);
@@ -244,6 +250,19 @@ static void ask_save(struct box_step *st, enum msg_type op, const char *name, ui
 	st->asked = warden_ask(st->box->link->warden, op, &m, sizeof m, on_answer, st);
 }
 
+static void send_start(struct start_ticket *t)
+{
+	struct box_step *st = container_of(t, struct box_step, ticket);
+
+	st->asked = warden_ask(st->box->link->warden, OP_START, st->msg, st->n_msg, on_answer, st);
+	free(take_ptr(&st->msg));
+}
+
+static void on_start_over(struct start_ticket *t, int no, const char *text)
+{
+	step_fail(container_of(t, struct box_step, ticket), BOX_PART_NONE, no, text, 0);
+}
+
 void box_start(struct box *b, const struct box_start *s, const char *request, box_fn *fn, void *user)
 {
 	struct box_step *st = step_new(b, STEP_START, request, fn, user);
@@ -258,7 +277,11 @@ void box_start(struct box *b, const struct box_start *s, const char *request, bo
 	buf_str(&msg, s->mounts);
 	if (msg.bad)
 		abort(); /* out of memory, as in warden_compose() */
-	st->asked = warden_ask(b->link->warden, OP_START, msg.p, msg.n, on_answer, st);
+	st->msg = take_ptr(&msg.p);
+	st->n_msg = msg.n;
+	st->ticket.send = send_start;
+	st->ticket.over = on_start_over;
+	start_queue_enter(b->link->starts, &st->ticket, s->team, s->key ? s->key : "");
 }
 
 void box_freeze(struct box *b, const char *request, box_fn *fn, void *user)
@@ -283,6 +306,10 @@ void box_thaw(struct box *b, const char *request, box_fn *fn, void *user)
 
 void box_kill(struct box *b, const char *request, box_fn *fn, void *user)
 {
+	struct box_step *started;
+
+	LIST_FOREACH(started, &b->steps, link)
+	start_queue_withdraw(b->link->starts, &started->ticket);
 	ask_id(step_new(b, STEP_KILL, request, fn, user), OP_KILL);
 }
 

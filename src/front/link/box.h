@@ -33,7 +33,7 @@ struct policy;
 
 enum box_state {
 	BOX_ABSENT,   /* the warden holds no such sandbox: it was not started yet, or has exited */
-	BOX_STARTING, /* OP_START is in progress */
+	BOX_STARTING, /* OP_START is in progress, or waits for its turn */
 	BOX_STARTED,  /* it runs; init does not have its settings yet */
 	BOX_SETTLING, /* init takes its settings, the start command runs, the interpreters start */
 	BOX_READY,    /* it runs */
@@ -84,6 +84,8 @@ struct box_start {
 	const struct policy *policy; /* NULL: none */
 	struct str mounts;           /* n_mounts of struct msg_mount */
 	uint32_t n_mounts;
+	/* whose turn it is when starts wait, see front/link/start_queue.h; team NULL: no client waits for it */
+	const char *team, *key;
 };
 
 /* Settings for init, and what to wait for. */

@@ -12,6 +12,7 @@
 struct agent_link;
 struct certs;
 struct loop;
+struct start_queue;
 struct store;
 struct vault;
 struct warden_link;
@@ -23,6 +24,7 @@ struct links {
 	struct store *uploads; /* archives for builds, in a separate file */
 	struct vault *vault;
 	struct warden_link *warden;
+	struct start_queue *starts; /* NULL until the warden has answered the hello */
 	struct agent_link *agent;
 	struct certs *certs;          /* NULL without TLS */
 	uint32_t fds;                 /* limit of this process; the functions below divide it up */

@@ -4,4 +4,11 @@
 
 struct links;
 
+/* What is saved of a sandbox or template. The values are written to the store: never renumber. */
+#define SAVED_DISK 1u
+#define SAVED_MEMORY 2u
+#define SAVED_START 8u /* of a template without memory: the start command has to be run */
+/* The sandbox was paused, or is to be resumed, without its memory: if the warden still has it, it is to be killed. */
+#define SAVED_NO_RAM 4u
+
 void saved_delete(struct links *l, const char *name);

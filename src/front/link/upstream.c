@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "base/fd.h"
+#include "loop/stream.h"
 
 /* An idle connection has nothing to read. If it is readable, init has closed it or sent unexpected data. */
 static bool is_quiet(int fd)
@@ -17,26 +18,62 @@ static bool is_quiet(int fd)
 	return recv(fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
-int upstream_take(struct upstream_idle *p)
+static void close_one(struct upstream_idle *p, size_t i)
 {
-	while (p->n > 0) {
-		int fd = p->idle[--p->n].fd;
-
-		if (is_quiet(fd))
-			return fd;
-		fd_close(fd);
-	}
-	return -1;
+	stream_close(take_ptr(&p->idle[i].s));
+	fd_close(take_fd(&p->idle[i].fd));
 }
 
-void upstream_put(struct upstream_idle *p, int fd, uint64_t now_ms)
+/* Removes those at the end that are not quiet; false: none is left. */
+static bool find_quiet(struct upstream_idle *p)
+{
+	for (; p->n > 0; p->n--) {
+		const struct stream *s = p->idle[p->n - 1].s;
+
+		if (s ? stream_is_quiet(s) : is_quiet(p->idle[p->n - 1].fd))
+			return true;
+		close_one(p, p->n - 1);
+	}
+	return false;
+}
+
+struct stream *upstream_take(struct upstream_idle *p, struct loop *l)
+{
+	if (!find_quiet(p))
+		return NULL;
+	p->n--;
+	return p->idle[p->n].s ? take_ptr(&p->idle[p->n].s)
+			       : stream_new(l, take_fd(&p->idle[p->n].fd), &stream_unowned, NULL);
+}
+
+int upstream_take_fd(struct upstream_idle *p)
+{
+	if (!find_quiet(p))
+		return -1;
+	p->n--;
+	return p->idle[p->n].s ? stream_take_fd(take_ptr(&p->idle[p->n].s)) : take_fd(&p->idle[p->n].fd);
+}
+
+static void put(struct upstream_idle *p, struct stream *s, int fd, uint64_t now_ms)
 {
 	if (p->n == UPSTREAM_IDLE_MAX) {
+		stream_close(s);
 		fd_close(fd);
 		return;
 	}
+	p->idle[p->n].s = s;
 	p->idle[p->n].fd = fd;
 	p->idle[p->n++].since_ms = now_ms;
+}
+
+void upstream_put(struct upstream_idle *p, struct stream *s, uint64_t now_ms)
+{
+	put(p, s, -1, now_ms);
+}
+
+void upstream_put_fd(struct upstream_idle *p, int fd, uint64_t now_ms)
+{
+	put(p, NULL, fd, now_ms);
 }
 
 void upstream_expire(struct upstream_idle *p, uint64_t now_ms)
@@ -44,7 +81,7 @@ void upstream_expire(struct upstream_idle *p, uint64_t now_ms)
 	size_t old = 0;
 
 	while (old < p->n && now_ms - p->idle[old].since_ms >= UPSTREAM_IDLE_MS)
-		fd_close(p->idle[old++].fd);
+		close_one(p, old++);
 	memmove(p->idle, p->idle + old, (p->n - old) * sizeof *p->idle);
 	p->n -= old;
 }
@@ -52,5 +89,5 @@ void upstream_expire(struct upstream_idle *p, uint64_t now_ms)
 void upstream_close_all(struct upstream_idle *p)
 {
 	while (p->n > 0)
-		fd_close(p->idle[--p->n].fd);
+		close_one(p, --p->n);
 }

@@ -291,6 +291,20 @@ void warden_link_free(struct warden_link *w)
 	free(w);
 }
 
+bool warden_link_due(const struct warden_link *w)
+{
+	const struct warden_call *c;
+
+	for (size_t i = 0; i < BUCKETS; i++) {
+		LIST_FOREACH(c, &w->calls[i], link)
+		{
+			if (c->fn)
+				return true;
+		}
+	}
+	return false;
+}
+
 void warden_compose(struct buf *out, const void *msg, size_t size, size_t n_policy_at, const struct policy *p)
 {
 	buf_put(out, msg, size);

@@ -44,6 +44,7 @@ struct warden_ops {
 /* Takes ownership of fd. */
 struct warden_link *warden_link_new(struct loop *l, int fd, const struct warden_ops *ops, void *user);
 void warden_link_free(struct warden_link *w);
+bool warden_link_due(const struct warden_link *w); /* a request has no reply yet, and is not cancelled */
 
 /* Appends a message and the policy (NULL: none); n_policy_at: the offset of the policy's length in the message. */
 void warden_compose(struct buf *out, const void *msg, size_t size, size_t n_policy_at, const struct policy *p);

@@ -9,12 +9,18 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "front/account/accounts.h"
 #include "front/account/keyring.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/proxy/error.h"
+#include "front/proxy/from_here.h"
+#include "front/proxy/proxies.h"
 #include "front/proxy/proxy.h"
+#include "front/sandbox/life.h"
 #include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/sandbox/spec.h"
+#include "front/sandbox/start.h"
 #include "front/sandbox/table.h"
 #include "front/sandbox/warm_pool.h"
 #include "front/util/mem.h"
@@ -31,7 +37,7 @@ struct gate { /* one of the two ports */
 };
 
 struct debug {
-	struct front *f;
+	struct proxies *proxies;
 	char id[ID_SIZE]; /* id of the sandbox; "": not known */
 	struct gate gates[2];
 };
@@ -44,12 +50,12 @@ static bool is_it(const struct sandbox *sb)
 /* The existing one, also if an earlier front has created it. */
 static struct sandbox *find(struct debug *d)
 {
-	struct sandbox *sb = *d->id ? sandbox_table_find(d->f->sandbox.table, str_of(d->id)) : NULL;
+	struct sandbox *sb = *d->id ? sandbox_table_find(d->proxies->sandbox->table, str_of(d->id)) : NULL;
 
 	if (sb && is_it(sb))
 		return sb;
-	for (sb = sandbox_table_next(d->f->sandbox.table, NULL); sb && !is_it(sb);)
-		sb = sandbox_table_next(d->f->sandbox.table, sb);
+	for (sb = sandbox_table_next(d->proxies->sandbox->table, NULL); sb && !is_it(sb);)
+		sb = sandbox_table_next(d->proxies->sandbox->table, sb);
 	if (sb)
 		memcpy(d->id, sb->id, sizeof d->id);
 	return sb;
@@ -62,25 +68,26 @@ const char *debug_id(struct debug *d)
 
 static struct sandbox *make(struct debug *d, const char *request, struct err *e)
 {
-	struct front *f = d->f;
+	struct proxies *p = d->proxies;
 	autojson json_t *body = json_pack("{s:s,s:I,s:{s:b},s:{s:s}}", "templateID", TEMPLATE, "timeout",
-	    (json_int_t)f->link.opt.max_timeout_s, "autoResume", "enabled", 1, "metadata", "debug", "true");
+	    (json_int_t)p->link->opt.max_timeout_s, "autoResume", "enabled", 1, "metadata", "debug", "true");
 	struct warm_pool_gift gift;
 	struct sandbox *sb;
 	struct spec sp;
 
-	if (sandbox_table_count(f->sandbox.table) >= f->sandbox.max_sandboxes) {
-		(void)err_set(e, EDQUOT, "the server's maximum of %u sandboxes is reached", f->sandbox.max_sandboxes);
+	if (sandbox_table_count(p->sandbox->table) >= p->sandbox->max_sandboxes) {
+		(void)err_set(e, EDQUOT, "the server's maximum of %u sandboxes is reached", p->sandbox->max_sandboxes);
 		return NULL;
 	}
-	const char *team = keyring_default(f->account.keyring)->id;
+	const char *team = keyring_default(p->account->keyring)->id;
 
-	if (spec_parse(f, team, body, SPEC_V1, &sp, e) < 0 || spec_limits(f, team, "", body, &sp, e) < 0)
+	if (spec_parse(p->sandbox, team, body, SPEC_V1, &sp, e) < 0 ||
+	    spec_limits(p->sandbox, team, "", body, &sp, e) < 0)
 		return NULL;
 	sp.flags |= SPEC_DEBUG;
-	bool warm = warm_pool_take(f->sandbox.warm_pool, &sp, &gift);
+	bool warm = warm_pool_take(p->sandbox->warm_pool, &sp, &gift);
 
-	if (sandbox_new(f, keyring_default(f->account.keyring)->id, "", &sp, warm ? &gift : NULL, &sb, e) < 0)
+	if (sandbox_new(p->sandbox, keyring_default(p->account->keyring)->id, "", &sp, warm ? &gift : NULL, &sb, e) < 0)
 		return NULL;
 	memcpy(d->id, sb->id, sizeof d->id);
 	sandbox_by(sb, request);
@@ -100,9 +107,9 @@ static void on_request(void *user, struct http_req *rq)
 	struct sandbox *sb;
 	struct err e;
 
-	if (d->f->link.stopping)
+	if (d->proxies->link->stopping)
 		http_close_after(rq);
-	if (!auth_is_from_here(d->f, rq)) {
+	if (!request_is_from_here(rq, d->proxies->link->opt.domain)) {
 		proxy_refuse(rq, 403, STR_LIT("debug"), g->port,
 		    "The debug ports are for programs of this machine only");
 		return;
@@ -113,7 +120,7 @@ static void on_request(void *user, struct http_req *rq)
 		sb = make(d, request, &e);
 	}
 	if (sb) {
-		proxy_pass(sb, rq, g->port); /* waits until it has started */
+		proxy_pass(d->proxies, sb, rq, g->port); /* waits until it has started */
 	} else {
 		log_error("could not start the sandbox of the debug ports", "err=%s", e.text);
 		proxy_refuse(rq, e.no == EDQUOT ? 429 : 502, STR_LIT("debug"), g->port,
@@ -131,7 +138,7 @@ static struct gate *gate_of(struct debug *d, uint16_t port)
 		if (!g->server) {
 			*g = (struct gate) { .d = d,
 				.port = port,
-				.server = http_server_new(d->f->link.loop, -1, &gate_ops, g) };
+				.server = http_server_new(d->proxies->link->loop, -1, &gate_ops, g) };
 			return g->server ? g : NULL;
 		}
 		if (g->port == port)
@@ -140,21 +147,21 @@ static struct gate *gate_of(struct debug *d, uint16_t port)
 	return NULL;
 }
 
-int debug_listen(struct front *f, uint16_t port, int fd)
+int debug_listen(struct proxies *p, uint16_t port, int fd)
 {
 	struct gate *g;
 
-	if (!f->proxy.debug) {
-		f->proxy.debug = must_alloc(sizeof *f->proxy.debug);
-		f->proxy.debug->f = f;
+	if (!p->debug) {
+		p->debug = must_alloc(sizeof *p->debug);
+		p->debug->proxies = p;
 	}
-	g = gate_of(f->proxy.debug, port);
+	g = gate_of(p->debug, port);
 	if (!g) {
 		fd_close(fd);
 		return -ENOMEM;
 	}
-	http_server_limit(g->server, links_max_debug_conns(&f->link));
-	http_server_head_timeout(g->server, f->link.opt.head_timeout_s * 1000ull);
+	http_server_limit(g->server, links_max_debug_conns(p->link));
+	http_server_head_timeout(g->server, p->link->opt.head_timeout_s * 1000ull);
 	return http_server_listen(g->server, fd, NULL);
 }
 
@@ -166,9 +173,9 @@ void debug_tick(struct debug *d)
 
 	if (!sb || sb->state != SANDBOX_RUNNING)
 		return;
-	half_ms = d->f->link.opt.max_timeout_s * 500ull;
+	half_ms = d->proxies->link->opt.max_timeout_s * 500ull;
 	if (sb->end_ms < clock_wall_ms() + half_ms)
-		sandbox_set_timeout(sb, d->f->link.opt.max_timeout_s, true);
+		sandbox_set_timeout(sb, d->proxies->link->opt.max_timeout_s, true);
 }
 
 void debug_stop_accepting(struct debug *d)

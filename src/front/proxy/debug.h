@@ -10,10 +10,10 @@
 #include <stdint.h>
 
 struct debug;
-struct front;
+struct proxies;
 
 /* Serves a listening socket as that port of the sandbox. Takes ownership of fd, also on failure. */
-int debug_listen(struct front *f, uint16_t port, int fd);
+int debug_listen(struct proxies *p, uint16_t port, int fd);
 
 #define DEBUG_ID "debug_sandbox_id" /* the id that clients use */
 

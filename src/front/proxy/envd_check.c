@@ -164,23 +164,6 @@ int envd_check(struct str method, struct str path, struct str query, struct str 
 	return check_header(header_token, token, ret_message);
 }
 
-int interp_token_parse(const char *word, enum interp_token *ret)
-{
-	static const char *const words[] = {
-		[INTERP_TOKEN_EXECUTE] = "execute",
-		[INTERP_TOKEN_ALL] = "all",
-		[INTERP_TOKEN_NONE] = "none",
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
-		if (strcmp(word, words[i]) == 0) {
-			*ret = (enum interp_token)i;
-			return 0;
-		}
-	}
-	return -EINVAL;
-}
-
 static bool is_context_id(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {

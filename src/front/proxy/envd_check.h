@@ -15,9 +15,6 @@ bool envd_path_is_internal(struct str raw_path);
 int envd_check(struct str method, struct str path, struct str query, struct str header_token, const char *token,
     uint64_t now_s, const char **ret_message);
 
-/* Returns -EINVAL if the word is no valid value of the setting. */
-int interp_token_parse(const char *word, enum interp_token *ret);
-
 /* Like envd_check(), for the interpreter. */
 int interp_check(struct str method, struct str path, struct str header_token, const char *token, enum interp_token need,
     const char **ret_message);

@@ -9,12 +9,14 @@
 
 #include "base/fd.h"
 #include "front/account/usage.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/link/warden_link.h"
 #include "front/proxy/error.h"
 #include "front/sandbox/sample.h"
 #include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/util/cors.h"
+#include "front/util/envd.h"
 #include "front/util/mem.h"
 #include "http/json.h"
 #include "http/server.h"
@@ -89,5 +91,5 @@ void envd_metrics(struct sandbox *sb, struct http_req *rq)
 	a->sb = sandbox_ref(sb);
 	rq->user = a;
 	rq->ops = &asking_ops;
-	a->call = warden_ask_id(sb->front->link.warden, OP_USAGE, sb->id, "", on_usage, a);
+	a->call = warden_ask_id(sb->all->link->warden, OP_USAGE, sb->id, "", on_usage, a);
 }

@@ -35,7 +35,7 @@ bool proxy_is_browser(const struct http_req *rq)
 
 static const char *cors_of(uint16_t port)
 {
-	return proxy_port_is_ours(port) ? CORS_ENVD_HEADERS : NULL;
+	return port_is_ours(port) ? CORS_ENVD_HEADERS : NULL;
 }
 
 static void send_json(struct http_req *rq, int status, uint16_t port, json_t *j)

@@ -11,20 +11,27 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "front/account/accounts.h"
 #include "front/account/keyring.h"
 #include "front/account/metrics.h"
 #include "front/account/quota.h"
-#include "front/front.h"
 #include "front/link/dial.h"
 #include "front/link/dial_tls.h"
+#include "front/link/links.h"
 #include "front/link/warden_link.h"
 #include "front/proxy/error.h"
 #include "front/proxy/head.h"
+#include "front/proxy/proxies.h"
 #include "front/proxy/route.h"
 #include "front/proxy/tunnel.h"
 #include "front/record/witness.h"
+#include "front/sandbox/facts.h"
+#include "front/sandbox/init_watch.h"
+#include "front/sandbox/pause.h"
 #include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/util/cors.h"
+#include "front/util/envd.h"
 #include "front/util/mem.h"
 #include "front/util/request_id.h"
 #include "http/call.h"
@@ -42,7 +49,7 @@
 #define PORT_RETRY_MS 100 /* multiplied by the number of the attempt */
 
 struct exchange {
-	struct front *front;
+	struct proxies *proxies;
 	struct http_req *rq;
 	struct sandbox *sb;
 	struct pump pump;
@@ -142,7 +149,7 @@ static int put_answer(void *user, const struct http_answer *a, struct buf *out)
 
 	ex->status = a->status;
 	proxy_put_answer(out, a, ex->port);
-	if (proxy_port_is_ours(ex->port))
+	if (port_is_ours(ex->port))
 		buf_fmt(out, "X-Request-Id: %s\r\n", ex->id);
 	if (ex->is_guest)
 		buf_z(out, CSP_GUEST);
@@ -150,11 +157,11 @@ static int put_answer(void *user, const struct http_answer *a, struct buf *out)
 }
 
 /* As for requests in progress (proxy.c): one sandbox may use at most as many as are left for the others. */
-static bool has_all_tunnels(const struct sandbox *sb)
+static bool has_all_tunnels(const struct exchange *ex)
 {
-	uint32_t most = links_max_tunnels(&sb->front->link), all = sb->front->proxy.tunnels;
+	uint32_t most = links_max_tunnels(ex->proxies->link), all = ex->proxies->tunnels;
 
-	return all >= most || sb->tunnels >= most - all;
+	return all >= most || ex->sb->tunnels >= most - all;
 }
 
 static void on_upgrade(void *user, const struct http_answer *a)
@@ -167,11 +174,11 @@ static void on_upgrade(void *user, const struct http_answer *a)
 
 	ex->status = a->status;
 	proxy_put_upgrade(&head, a);
-	if (proxy_port_is_ours(ex->port) || head.bad) {
+	if (port_is_ours(ex->port) || head.bad) {
 		up_lost(ex); /* init supports no upgrade */
 		return;
 	}
-	if (has_all_tunnels(ex->sb)) {
+	if (has_all_tunnels(ex)) {
 		drop_up(ex);
 		proxy_refuse(ex->rq, 429, sandbox_id(ex), ex->port, "Too many upgraded connections");
 		return;
@@ -179,7 +186,7 @@ static void on_upgrade(void *user, const struct http_answer *a)
 	if (pump_take(&ex->pump, buf_view(&head), &client, &early_client, &port, &early_port) < 0)
 		return;
 	sandbox_detach(&ex->link);
-	tunnel_begin(ex->sb, client, buf_view(&early_client), port, buf_view(&early_port));
+	tunnel_begin(ex->proxies, ex->sb, client, buf_view(&early_client), port, buf_view(&early_port));
 }
 
 static bool reconnect(void *user)
@@ -193,15 +200,15 @@ static bool reconnect(void *user)
 	return true;
 }
 
-static void on_end(void *user, int fd)
+static void on_end(void *user, struct stream *kept)
 {
 	struct exchange *ex = user;
 
 	sandbox_detach(&ex->link);
-	if (fd >= 0 && proxy_port_is_ours(ex->port))
-		sandbox_idle_put(ex->sb, fd);
+	if (kept && port_is_ours(ex->port))
+		sandbox_idle_put(ex->sb, kept);
 	else
-		fd_close(fd);
+		stream_close(kept);
 }
 
 static const struct pump_ops pump_ops = {
@@ -225,7 +232,7 @@ static void on_retry(void *user)
 static bool retry_after(struct exchange *ex, uint64_t ms)
 {
 	if (!ex->retry)
-		ex->retry = timer_new(ex->front->link.loop, on_retry, ex);
+		ex->retry = timer_new(ex->proxies->link->loop, on_retry, ex);
 	if (!ex->retry)
 		return false;
 	if (!ex->link.hooked)
@@ -248,7 +255,7 @@ static void on_secured(void *user, struct stream *s)
 
 	ex->dial_tls = NULL;
 	if (s) {
-		pump_send_on(&ex->pump, s);
+		pump_send_on(&ex->pump, s, false);
 		return;
 	}
 	drop_up(ex);
@@ -262,7 +269,7 @@ static void on_dialed(void *user, const struct dial_result *re)
 
 	ex->dial = NULL;
 	if (re->no == 0 && spec_is_https(&ex->sb->spec, ex->port)) {
-		ex->dial_tls = dial_tls_new(ex->front->link.loop, re->fd, on_secured, ex);
+		ex->dial_tls = dial_tls_new(ex->proxies->link->loop, re->fd, on_secured, ex);
 		if (!ex->dial_tls)
 			up_lost(ex);
 	} else if (re->no == 0) {
@@ -303,19 +310,18 @@ static void connect_up(struct exchange *ex)
 {
 	if (!ex->link.hooked)
 		sandbox_attach(ex->sb, &ex->link);
-	if (!proxy_port_is_ours(ex->port) && !warden_silent(ex->front->link.warden)) {
-		ex->dial = dial_new(&ex->front->link, ex->sb->id, ex->port, ex->id, on_dialed, ex);
+	if (!port_is_ours(ex->port) && !warden_silent(ex->proxies->link->warden)) {
+		ex->dial = dial_new(ex->proxies->link, ex->sb->id, ex->port, ex->id, on_dialed, ex);
 		return;
 	}
-	int fd = ex->pump.reused || !proxy_port_is_ours(ex->port) ? -1 : sandbox_idle_take(ex->sb);
+	struct stream *idle = ex->pump.reused || !port_is_ours(ex->port) ? NULL : sandbox_idle_take(ex->sb);
 
-	if (fd >= 0)
-		pump_send(&ex->pump, fd, true);
-	else if (warden_silent(ex->front->link.warden))
+	if (idle)
+		pump_send_on(&ex->pump, idle, true);
+	else if (warden_silent(ex->proxies->link->warden))
 		unreachable(ex);
 	else
-		ex->connecting = warden_ask_id(ex->front->link.warden, OP_CONNECT, ex->sb->id, ex->id, on_connected,
-		    ex);
+		ex->connecting = box_connect(&ex->sb->box, ex->id, on_connected, ex);
 }
 
 /* --- until the sandbox runs --- */
@@ -341,10 +347,10 @@ static void wait_for(struct exchange *ex)
 /* Nothing of a blocked team may be resumed, in whatever way. */
 static bool may_resume(const struct sandbox *sb)
 {
-	const struct team *t = keyring_team(sb->front->account.keyring, str_of(sb->team));
+	const struct team *t = keyring_team(sb->all->account->keyring, str_of(sb->team));
 	struct quota_hit hit;
 
-	return !(t && t->blocked) && quota_check_resume(&sb->front->account, sb->team, sb->key, &hit) == 0;
+	return !(t && t->blocked) && quota_check_resume(sb->all->account, sb->team, sb->key, &hit) == 0;
 }
 
 static void when_running(struct exchange *ex)
@@ -355,12 +361,12 @@ static void when_running(struct exchange *ex)
 
 	if (sb->state == SANDBOX_RUNNING) {
 		connect_up(ex);
-		if (ex->is_use && proxy_port_is_ours(ex->port))
+		if (ex->is_use && port_is_ours(ex->port))
 			init_watch_use(sb);
 	} else if (sb->state == SANDBOX_STARTING || sb->state == SANDBOX_RESUMING || sb->state == SANDBOX_SAVING ||
 	    (sb->state == SANDBOX_PAUSING && wakes)) {
 		wait_for(ex);
-	} else if (sb->state == SANDBOX_PAUSED && wakes && warden_silent(ex->front->link.warden)) {
+	} else if (sb->state == SANDBOX_PAUSED && wakes && warden_silent(ex->proxies->link->warden)) {
 		unreachable(ex);
 	} else if (sb->state == SANDBOX_PAUSED && wakes && !ex->woke && may_resume(sb)) {
 		ex->woke = true;
@@ -380,7 +386,7 @@ static enum log_level level_of(int status)
 
 static void count(struct exchange *ex, bool lost)
 {
-	struct metrics *m = ex->front->account.metrics;
+	struct metrics *m = ex->proxies->account->metrics;
 	struct timed *t = &m->ports[port_kind(ex->port)];
 	uint64_t us = clock_mono_us() - ex->began_us;
 	char text[JOURNAL_TEXT_MAX + 1];
@@ -439,9 +445,9 @@ static void on_close(struct http_req *rq, bool lost)
 	count(ex, lost);
 	witness_free(ex->witness);
 	drop_up(ex);
-	ex->front->proxy.exchanges--;
+	ex->proxies->exchanges--;
 	ex->sb->exchanges--;
-	links_request_over(&ex->front->link);
+	links_request_over(ex->proxies->link);
 	sandbox_unref(ex->sb);
 	free(ex->path);
 	free(ex);
@@ -458,23 +464,23 @@ static const struct http_req_ops down_ops = {
 /* A health check is no use of the sandbox. */
 static bool is_probe(const struct http_req *rq, uint16_t port)
 {
-	return proxy_port_is_ours(port) && str_is(rq->path, "/health");
+	return port_is_ours(port) && str_is(rq->path, "/health");
 }
 
 /* Whether a browser sees the answer under the origin of the API. */
-static bool is_on_api(const struct front *f, const struct http_req *rq)
+static bool is_on_api(const struct proxies *p, const struct http_req *rq)
 {
 	struct proxy_target t;
 
 	return proxy_route(rq->host, http_header_get(&rq->headers, "e2b-sandbox-id"),
-		   http_header_get(&rq->headers, "e2b-sandbox-port"), f->link.opt.domain, &t) == ROUTE_API;
+		   http_header_get(&rq->headers, "e2b-sandbox-port"), p->link->opt.domain, &t) == ROUTE_API;
 }
 
-void exchange_begin(struct sandbox *sb, struct http_req *rq, uint16_t port)
+void exchange_begin(struct proxies *p, struct sandbox *sb, struct http_req *rq, uint16_t port)
 {
 	struct exchange *ex = must_alloc(sizeof *ex);
 
-	ex->front = sb->front;
+	ex->proxies = p;
 	ex->rq = rq;
 	ex->sb = sandbox_ref(sb);
 	ex->port = port;
@@ -484,19 +490,22 @@ void exchange_begin(struct sandbox *sb, struct http_req *rq, uint16_t port)
 	ex->path = must_dup_str(
 	    (struct str) { rq->path.p, rq->path.n < JOURNAL_TEXT_MAX ? rq->path.n : JOURNAL_TEXT_MAX });
 	ex->is_use = !is_probe(rq, port);
-	ex->is_guest = port == PORT_ENVD && is_on_api(ex->front, rq);
+	ex->is_guest = port == PORT_ENVD && is_on_api(p, rq);
 	if (ex->is_use)
 		sandbox_use_begin(sb);
 	request_id(rq, ex->id);
 	rq->ops = &down_ops;
 	rq->user = ex;
-	pump_init(&ex->pump, ex->front->link.loop, rq, &sb->share, &pump_ops, ex);
-	ex->witness = witness_new(sb, rq, port, ex->id);
+	pump_init(&ex->pump, ex->proxies->link->loop, rq, &sb->share, &pump_ops, ex);
+
+	const struct sandbox_facts of = sandbox_facts(sb);
+
+	ex->witness = witness_new(ex->proxies->record, &of, &sb->secrets, rq, port, ex->id);
 	ex->observer = (struct pump_observer) { .ops = &witness_ops, .user = ex->witness };
 	if (ex->witness)
 		pump_observe(&ex->pump, &ex->observer);
-	links_request_begun(&ex->front->link);
-	ex->front->proxy.exchanges++;
+	links_request_begun(ex->proxies->link);
+	ex->proxies->exchanges++;
 	sb->exchanges++;
 	when_running(ex);
 }

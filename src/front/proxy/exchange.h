@@ -12,9 +12,9 @@
 
 #include <stdint.h>
 
-struct front;
+struct proxies;
 struct http_req;
 struct sandbox;
 
 /* proxy.c has checked the request. Takes ownership of rq. */
-void exchange_begin(struct sandbox *sb, struct http_req *rq, uint16_t port);
+void exchange_begin(struct proxies *p, struct sandbox *sb, struct http_req *rq, uint16_t port);

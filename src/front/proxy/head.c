@@ -72,7 +72,7 @@ static bool is_dropped_request_line(struct str name, uint16_t port)
 	static const char *const for_init[] = { "x-access-token", "x-api-key", "x-request-id" };
 
 	return is_one_of(name, always, ARRAY_LEN(always)) ||
-	    (proxy_port_is_ours(port) && is_one_of(name, for_init, ARRAY_LEN(for_init)));
+	    (port_is_ours(port) && is_one_of(name, for_init, ARRAY_LEN(for_init)));
 }
 
 static void put_target(struct buf *out, const struct http_req *rq)
@@ -118,7 +118,7 @@ static void put_framing(struct buf *out, const struct http_req *rq)
 void proxy_put_request(struct buf *out, const struct http_req *rq, uint16_t port, const char *mask_host,
     const char *request_id)
 {
-	bool ours = proxy_port_is_ours(port);
+	bool ours = port_is_ours(port);
 
 	buf_str(out, rq->method);
 	buf_ch(out, ' ');
@@ -148,7 +148,7 @@ void proxy_put_request(struct buf *out, const struct http_req *rq, uint16_t port
 
 void proxy_put_answer(struct buf *out, const struct http_answer *a, uint16_t port)
 {
-	bool ours = proxy_port_is_ours(port);
+	bool ours = port_is_ours(port);
 
 	for (size_t i = 0; i < a->headers.n; i++) {
 		struct str name = a->headers.v[i].name;

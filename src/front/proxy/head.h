@@ -25,8 +25,3 @@ void proxy_put_answer(struct buf *out, const struct http_answer *a, uint16_t por
 
 /* Writes a complete 101 head. */
 void proxy_put_upgrade(struct buf *out, const struct http_answer *a);
-
-static inline bool proxy_port_is_ours(uint16_t port)
-{
-	return port == PORT_ENVD || port == PORT_INTERPRETER;
-}

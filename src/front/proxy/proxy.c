@@ -4,19 +4,23 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "front/api/hold.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/proxy/envd_check.h"
 #include "front/proxy/envd_metrics.h"
 #include "front/proxy/error.h"
 #include "front/proxy/exchange.h"
 #include "front/proxy/head.h"
+#include "front/proxy/proxies.h"
 #include "front/proxy/route.h"
+#include "front/proxy/wrong_signature.h"
 #include "front/record/audit.h"
 #include "front/record/audit_acts.h"
+#include "front/sandbox/facts.h"
 #include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/sandbox/table.h"
 #include "front/util/cors.h"
+#include "front/util/envd.h"
 #include "front/util/request_id.h"
 #include "front/util/token.h"
 #include "http/server.h"
@@ -28,11 +32,12 @@ static bool is_preflight(const struct http_req *rq)
 
 static void note_refused(struct sandbox *sb, const struct http_req *rq, uint16_t port, const char *why)
 {
+	const struct sandbox_facts of = sandbox_facts(sb);
 	char request[REQUEST_ID_SIZE];
 
 	request_id(rq, request);
 	log_warn("access to a sandbox refused", "request=%s id=%s port=%u why='%s'", request, sb->id, port, why);
-	audit_door(sb, rq, request, port, why);
+	audit_door(sb->all->record, &of, rq, request, port, why);
 	sandbox_note(sb, LOG_LVL_WARN, JOURNAL_SECURITY, why, "port=%u request=%s", port, request);
 }
 
@@ -87,7 +92,7 @@ static bool may_pass_interpreter(struct sandbox *sb, struct http_req *rq)
 		return false;
 	if (*sb->traffic_token ||
 	    interp_check(rq->method, rq->path, http_header_get(&rq->headers, "x-access-token"), sb->envd_token,
-		sb->front->link.opt.interpreter_token, &message) == 0)
+		sb->all->link->opt.interpreter_token, &message) == 0)
 		return true;
 	note_refused(sb, rq, PORT_INTERPRETER, message);
 	proxy_envd_error(rq, 401, message);
@@ -107,60 +112,60 @@ static bool may_pass(struct sandbox *sb, struct http_req *rq, uint16_t port)
 }
 
 /* One sandbox may have at most as many requests in progress as there is room left, so others always have room. */
-static bool is_crowded(const struct sandbox *sb)
+static bool is_crowded(const struct proxies *p, const struct sandbox *sb)
 {
-	uint32_t most = links_max_exchanges(&sb->front->link), all = sb->front->proxy.exchanges;
+	uint32_t most = links_max_exchanges(p->link), all = p->exchanges;
 
 	return all >= most || sb->exchanges >= most - all;
 }
 
-void proxy_pass(struct sandbox *sb, struct http_req *rq, uint16_t port)
+void proxy_pass(struct proxies *p, struct sandbox *sb, struct http_req *rq, uint16_t port)
 {
-	if (is_crowded(sb))
+	if (is_crowded(p, sb))
 		proxy_refuse(rq, 429, str_of(sb->id), port, "Too many requests are under way");
 	else if (!may_pass(sb, rq, port))
 		return;
-	else if (proxy_port_is_ours(port) && audit_blocks(sb->front) && !str_is(rq->path, "/health"))
+	else if (port_is_ours(port) && audit_blocks(p->record) && !str_is(rq->path, "/health"))
 		proxy_refuse(rq, 503, str_of(sb->id), port,
 		    "The audit trail cannot be written, and nothing may be done without it");
 	else if (port == PORT_ENVD && envd_is_metrics(rq) && sb->state == SANDBOX_RUNNING)
 		envd_metrics(sb, rq);
 	else
-		exchange_begin(sb, rq, port);
+		exchange_begin(p, sb, rq, port);
 }
 
-void proxy_begin(struct front *f, struct http_req *rq, const struct proxy_target *t)
+void proxy_begin(struct proxies *p, struct http_req *rq, const struct proxy_target *t)
 {
 	if (str_is(rq->method, "CONNECT")) {
 		proxy_plain(rq, 405, "CONNECT is not for clients\n");
 		return;
 	}
-	if (proxy_port_is_ours(t->port) && is_preflight(rq)) {
+	if (port_is_ours(t->port) && is_preflight(rq)) {
 		cors_preflight_port(rq, t->port);
 		return;
 	}
 
-	struct sandbox *sb = sandbox_table_find(f->sandbox.table, t->id);
+	struct sandbox *sb = sandbox_table_find(p->sandbox->table, t->id);
 
 	if (!sb || sb->state == SANDBOX_STARTING)
 		proxy_not_found(rq, t->id, t->port);
 	else
-		proxy_pass(sb, rq, t->port);
+		proxy_pass(p, sb, rq, t->port);
 }
 
-bool proxy_begin_signed(struct front *f, struct http_req *rq)
+bool proxy_begin_signed(struct proxies *p, struct http_req *rq)
 {
 	autosigned struct signed_file s;
 
 	if (!signed_file_parse(rq->method, rq->path, rq->query, &s))
 		return false;
-	for (struct sandbox *sb = s.signing ? sandbox_table_next(f->sandbox.table, NULL) : NULL; sb;
-	    sb = sandbox_table_next(f->sandbox.table, sb)) {
+	for (struct sandbox *sb = s.signing ? sandbox_table_next(p->sandbox->table, NULL) : NULL; sb;
+	    sb = sandbox_table_next(p->sandbox->table, sb)) {
 		if (sb->state != SANDBOX_STARTING && signed_file_by(&s, sb->envd_token)) {
-			proxy_pass(sb, rq, PORT_ENVD);
+			proxy_pass(p, sb, rq, PORT_ENVD);
 			return true;
 		}
 	}
-	hold_wrong_signature(f, rq, "invalid signature");
+	wrong_signature(p, rq, "invalid signature");
 	return true;
 }

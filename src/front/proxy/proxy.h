@@ -5,16 +5,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct front;
+struct proxies;
 struct http_req;
 struct proxy_target;
 struct sandbox;
 
-void proxy_begin(struct front *f, struct http_req *rq, const struct proxy_target *t);
+void proxy_begin(struct proxies *p, struct http_req *rq, const struct proxy_target *t);
 
 /* Passes the request to a known sandbox; checks the tokens first. */
-void proxy_pass(struct sandbox *sb, struct http_req *rq, uint16_t port);
+void proxy_pass(struct proxies *p, struct sandbox *sb, struct http_req *rq, uint16_t port);
 
 /* Handles a signed file URL that names no sandbox: finds the sandbox whose token made the signature. Returns false
  * if it is no such URL. */
-bool proxy_begin_signed(struct front *f, struct http_req *rq);
+bool proxy_begin_signed(struct proxies *p, struct http_req *rq);

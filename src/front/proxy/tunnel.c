@@ -5,15 +5,18 @@
 #include <stdlib.h>
 
 #include "base/fd.h"
+#include "front/account/accounts.h"
 #include "front/account/metrics.h"
-#include "front/front.h"
+#include "front/proxy/proxies.h"
 #include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/util/mem.h"
 #include "loop/relay.h"
 #include "loop/stream.h"
 
 struct tunnel {
 	struct relay relay; /* the client first, then the port */
+	struct proxies *proxies;
 	struct sandbox *sb;
 	struct sandbox_link link;
 };
@@ -23,7 +26,7 @@ static void on_over(void *user)
 	struct tunnel *t = user;
 
 	sandbox_detach(&t->link);
-	t->sb->front->proxy.tunnels--;
+	t->proxies->tunnels--;
 	t->sb->tunnels--;
 	sandbox_use_end(t->sb);
 	sandbox_unref(t->sb);
@@ -32,7 +35,7 @@ static void on_over(void *user)
 
 static void on_bytes(void *user, bool from_client, size_t n)
 {
-	struct metrics *m = ((struct tunnel *)user)->sb->front->account.metrics;
+	struct metrics *m = ((struct tunnel *)user)->sb->all->account->metrics;
 
 	*(from_client ? &m->bytes_up : &m->bytes_down) += n;
 }
@@ -48,13 +51,14 @@ static void on_broken(struct sandbox_link *l, struct sandbox *sb)
 	on_over(t);
 }
 
-void tunnel_begin(struct sandbox *sb, struct stream *client, struct str early_client, struct stream *port,
-    struct str early_port)
+void tunnel_begin(struct proxies *p, struct sandbox *sb, struct stream *client, struct str early_client,
+    struct stream *port, struct str early_port)
 {
 	struct tunnel *t = must_alloc(sizeof *t);
 
+	t->proxies = p;
 	t->sb = sandbox_ref(sb);
-	sb->front->proxy.tunnels++;
+	p->tunnels++;
 	sb->tunnels++;
 	sandbox_use_begin(sb);
 	t->link.broken = on_broken;

@@ -4,10 +4,11 @@
 
 #include "base/str.h"
 
+struct proxies;
 struct sandbox;
 struct stream;
 
 /* Takes ownership of the streams. early_*: bytes already received from that side. It frees itself, at the latest
  * when the sandbox ends. */
-void tunnel_begin(struct sandbox *sb, struct stream *client, struct str early_client, struct stream *port,
-    struct str early_port);
+void tunnel_begin(struct proxies *p, struct sandbox *sb, struct stream *client, struct str early_client,
+    struct stream *port, struct str early_port);

@@ -10,9 +10,12 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "front/account/accounts.h"
 #include "front/account/keyring.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/link/warden_link.h"
+#include "front/proxy/proxies.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/sandbox/volumes.h"
 #include "front/util/cors.h"
 #include "front/util/mem.h"
@@ -23,6 +26,7 @@
 #include "http/pump.h"
 #include "http/server.h"
 #include "loop/loop.h"
+#include "loop/stream.h"
 
 #define PREFIX "/volumecontent/"
 #define CONNS_MAX 32  /* fewer than the warden has places, because some of those may be ending */
@@ -30,14 +34,14 @@
 #define RETRY_MS 50
 
 struct content {
-	struct front *front;
+	struct proxies *proxies;
 	struct http_req *rq;
 	struct volume *v;
 	struct warden_call *connecting;
 	struct timer *retry;
 	unsigned tries;
 	struct pump pump;
-	bool counted; /* counted in front->sandbox.volume_calls */
+	bool counted; /* counted in sandboxes.volume_calls */
 	int status;
 	uint64_t began_us;
 	char method[16];
@@ -71,7 +75,7 @@ static void drop_up(struct content *c)
 	pump_drop(&c->pump);
 	timer_free(take_ptr(&c->retry));
 	if (c->counted)
-		c->front->sandbox.volume_calls--;
+		c->proxies->sandbox->volume_calls--;
 	c->counted = false;
 }
 
@@ -154,15 +158,15 @@ static bool reconnect(void *user)
 	return true;
 }
 
-static void on_end(void *user, int fd)
+static void on_end(void *user, struct stream *kept)
 {
 	struct content *c = user;
 
 	drop_up(c);
-	if (fd >= 0 && !c->v->gone)
-		upstream_put(&c->v->idle, fd, loop_now_ms(c->front->link.loop));
+	if (kept && !c->v->gone)
+		upstream_put(&c->v->idle, kept, loop_now_ms(c->proxies->link->loop));
 	else
-		fd_close(fd);
+		stream_close(kept);
 }
 
 static const struct pump_ops pump_ops = {
@@ -184,7 +188,7 @@ static void on_retry(void *user)
 static void try_later(struct content *c)
 {
 	if (!c->retry)
-		c->retry = timer_new(c->front->link.loop, on_retry, c);
+		c->retry = timer_new(c->proxies->link->loop, on_retry, c);
 	if (!c->retry || ++c->tries > TRIES_MAX)
 		give_up(c, 503, "busy", "too many volumes are in use, try again later");
 	else
@@ -201,7 +205,7 @@ static void on_connected(void *user, const struct warden_reply *re)
 		return;
 	}
 	c->counted = false;
-	c->front->sandbox.volume_calls--;
+	c->proxies->sandbox->volume_calls--;
 	if (re->no == EBUSY) {
 		try_later(c);
 		return;
@@ -213,24 +217,24 @@ static void on_connected(void *user, const struct warden_reply *re)
 
 static void connect_up(struct content *c)
 {
-	struct front *f = c->front;
-	int fd = c->pump.reused ? -1 : upstream_take(&c->v->idle);
+	struct proxies *p = c->proxies;
+	struct stream *idle = c->pump.reused ? NULL : upstream_take(&c->v->idle, p->link->loop);
 	struct msg_name m = { 0 };
 
-	if (fd < 0 && volumes_conns(f) >= CONNS_MAX) {
-		volumes_make_room(f);
+	if (!idle && volumes_conns(p->sandbox) >= CONNS_MAX) {
+		volumes_make_room(p->sandbox);
 		try_later(c);
 		return;
 	}
-	f->sandbox.volume_calls++;
+	p->sandbox->volume_calls++;
 	c->counted = true;
-	if (fd >= 0) {
-		pump_send(&c->pump, fd, true);
+	if (idle) {
+		pump_send_on(&c->pump, idle, true);
 		return;
 	}
 	memcpy(m.name, c->v->id, sizeof m.name);
 	memcpy(m.request, c->id, sizeof m.request);
-	c->connecting = warden_ask(f->link.warden, OP_VOLUME_CONNECT, &m, sizeof m, on_connected, c);
+	c->connecting = warden_ask(p->link->warden, OP_VOLUME_CONNECT, &m, sizeof m, on_connected, c);
 }
 
 /* --- a request ---------------------------------------------------------------------------------------------- */
@@ -272,7 +276,7 @@ static void on_close(struct http_req *rq, bool is_lost)
 	    (unsigned long long)c->pump.up, (unsigned long long)c->pump.down, is_lost ? " lost=1" : "");
 	pump_done(&c->pump, is_lost);
 	drop_up(c);
-	links_request_over(&c->front->link);
+	links_request_over(c->proxies->link);
 	volume_unref(c->v);
 	free(c);
 }
@@ -291,8 +295,8 @@ static struct volume *check(struct content *c)
 
 	(void)str_cut(&rest, '/');
 	(void)str_cut(&rest, '/');
-	struct volume *v = volume_by_id(c->front, str_cut(&rest, '/'));
-	const struct team *t = v ? keyring_team(c->front->account.keyring, str_of(v->team)) : NULL;
+	struct volume *v = volume_by_id(c->proxies->sandbox, str_cut(&rest, '/'));
+	const struct team *t = v ? keyring_team(c->proxies->account->keyring, str_of(v->team)) : NULL;
 
 	if (!str_ieq(scheme, STR_LIT("bearer")) || !bearer.p)
 		give_up(c, 401, "unauthenticated", "no volume token: send it in the header Authorization, as Bearer");
@@ -306,7 +310,7 @@ static struct volume *check(struct content *c)
 	return NULL;
 }
 
-void volume_content_begin(struct front *f, struct http_req *rq)
+void volume_content_begin(struct proxies *p, struct http_req *rq)
 {
 	struct content *c;
 
@@ -315,19 +319,19 @@ void volume_content_begin(struct front *f, struct http_req *rq)
 		return;
 	}
 	c = must_alloc(sizeof *c);
-	c->front = f;
+	c->proxies = p;
 	c->rq = rq;
 	c->began_us = clock_mono_us();
 	(void)str_copy(c->method, sizeof c->method, rq->method);
 	request_id(rq, c->id);
 	rq->ops = &down_ops;
 	rq->user = c;
-	links_request_begun(&f->link);
+	links_request_begun(p->link);
 	struct volume *v = check(c);
 
 	if (!v)
 		return;
 	c->v = volume_ref(v);
-	pump_init(&c->pump, f->link.loop, rq, &v->share, &pump_ops, c);
+	pump_init(&c->pump, p->link->loop, rq, &v->share, &pump_ops, c);
 	connect_up(c);
 }

@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-struct front;
+struct proxies;
 struct http_req;
 
-bool volume_content_is(const struct http_req *rq);               /* /volumecontent/... */
-void volume_content_begin(struct front *f, struct http_req *rq); /* takes ownership of rq */
+bool volume_content_is(const struct http_req *rq);                 /* /volumecontent/... */
+void volume_content_begin(struct proxies *p, struct http_req *rq); /* takes ownership of rq */

@@ -12,16 +12,17 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/link/warden_link.h"
 #include "front/record/audit_impl.h"
+#include "front/record/records.h"
 #include "front/util/mem.h"
 #include "http/json.h"
 #include "loop/loop.h"
 #include "store/audit.h"
 #include "store/db.h"
 
-#define SAVE_AFTER_MS 250
+#define SAVE_AFTER_MS 1000            /* the file is complete at any time; who reads the table flushes it first */
 #define PENDING_MAX (4 * 1024 * 1024) /* bytes of lines waiting for the database */
 #define SAVE_BYTES (256 * 1024)       /* flush at once above this */
 #define LISTED_MAX 60                 /* records of a class written individually per CLASS_EVERY_MS */
@@ -35,7 +36,7 @@
 
 static uint64_t segment_bytes(const struct audit *t)
 {
-	return (uint64_t)t->front->link.opt.audit.segment_kb << 10;
+	return (uint64_t)t->rs->link->opt.audit_segment_kb << 10;
 }
 
 void audit_flush(struct audit *t)
@@ -202,8 +203,8 @@ uint64_t audit_put(struct audit *t, const char *kind, const struct audit_who *wh
 	if (t->lost++ == 0) {
 		t->lost_since_ms = clock_wall_ms();
 		log_error("could not write the audit trail", "err=%s then='%s'", e.text,
-		    t->front->link.opt.audit.required ? "refusing all that would have to be recorded"
-						      : "going on without");
+		    t->rs->link->opt.audit == AUDIT_REQUIRED ? "refusing all that would have to be recorded"
+							     : "going on without");
 	}
 	t->failing = true;
 	return 0;
@@ -211,11 +212,11 @@ uint64_t audit_put(struct audit *t, const char *kind, const struct audit_who *wh
 
 static void want_next(struct audit *t);
 
-uint64_t audit_add(struct front *f, const char *kind, const struct audit_who *who, json_t *fields)
+uint64_t audit_add(struct records *rs, const char *kind, const struct audit_who *who, json_t *fields)
 {
 	autojson json_t *own = fields;
 	autobuf struct buf text = BUF_INIT(AUDIT_FIELDS_MAX);
-	struct audit *t = f->record.audit;
+	struct audit *t = rs->audit;
 
 	if (!t)
 		return 0;
@@ -231,23 +232,23 @@ uint64_t audit_add(struct front *f, const char *kind, const struct audit_who *wh
 	return seq;
 }
 
-static void tell_more(struct front *f, enum audit_class c)
+static void tell_more(struct records *rs, enum audit_class c)
 {
-	struct audit *t = f->record.audit;
+	struct audit *t = rs->audit;
 	char since[CLOCK_RFC3339_SIZE];
 
 	if (t->classes[c].more == 0)
 		return;
 	clock_rfc3339(t->classes[c].since_ms, since);
-	(void)audit_add(f, t->classes[c].kind, NULL,
+	(void)audit_add(rs, t->classes[c].kind, NULL,
 	    json_pack("{s:I,s:s}", "more", (json_int_t)t->classes[c].more, "since", since));
 	t->classes[c].more = 0;
 }
 
-void audit_add_limited(struct front *f, enum audit_class class, const char *kind, const struct audit_who *who,
+void audit_add_limited(struct records *rs, enum audit_class class, const char *kind, const struct audit_who *who,
     json_t *fields)
 {
-	struct audit *t = f->record.audit;
+	struct audit *t = rs->audit;
 	uint64_t now = clock_wall_ms();
 
 	if (!t) {
@@ -255,13 +256,13 @@ void audit_add_limited(struct front *f, enum audit_class class, const char *kind
 		return;
 	}
 	if (now < t->classes[class].since_ms || now - t->classes[class].since_ms >= CLASS_EVERY_MS) {
-		tell_more(f, class);
+		tell_more(rs, class);
 		t->classes[class].since_ms = now;
 		t->classes[class].listed = 0;
 	}
 	if (t->classes[class].listed < LISTED_MAX) {
 		t->classes[class].listed++;
-		(void)audit_add(f, kind, who, fields);
+		(void)audit_add(rs, kind, who, fields);
 		return;
 	}
 	json_decref(fields);
@@ -289,7 +290,7 @@ static json_t *event_fields(const json_t *event)
 	return fields;
 }
 
-int audit_event(struct front *f, struct str text, struct err *e)
+int audit_event(struct records *rs, struct str text, struct err *e)
 {
 	autojson json_t *j = NULL;
 	const char *given = NULL;
@@ -311,15 +312,15 @@ int audit_event(struct front *f, struct str text, struct err *e)
 	if (snprintf(kind, sizeof kind, "%s%s", named ? "" : "agent.", given) >= (int)sizeof kind || !*given ||
 	    !audit_word_valid(str_of(kind)))
 		return err_set(e, EINVAL, "field 'kind' must be a word of letters, digits, '.', '_' and '-'");
-	(void)audit_add(f, kind, &who, event_fields(j));
+	(void)audit_add(rs, kind, &who, event_fields(j));
 	return 0;
 }
 
 /* The texts may grow until the table is twice as large as the trail; then the oldest are deleted. */
-static int keep_text(struct front *f, uint64_t seq, const char *team, struct str text, struct err *e)
+static int keep_text(struct records *rs, uint64_t seq, const char *team, struct str text, struct err *e)
 {
-	struct store *db = f->record.audit->db;
-	uint64_t bytes, max = (uint64_t)f->link.opt.audit.max_mb << 21;
+	struct store *db = rs->audit->db;
+	uint64_t bytes, max = (uint64_t)rs->link->opt.audit_max_mb << 21;
 	autobuf struct buf cut = BUF_INIT(TEXT_MAX + 64);
 
 	if (audit_db_bytes(db, &bytes, e) < 0)
@@ -339,18 +340,18 @@ static int keep_text(struct front *f, uint64_t seq, const char *team, struct str
 	return audit_db_text(db, seq, team, text, e);
 }
 
-void audit_text(struct front *f, uint64_t seq, const char *team, struct str text)
+void audit_text(struct records *rs, uint64_t seq, const char *team, struct str text)
 {
 	struct err e = ERR_INIT;
 
-	if (f->record.audit && f->link.opt.audit.full && seq && keep_text(f, seq, team, text, &e) < 0)
+	if (rs->audit && rs->link->opt.audit_code == AUDIT_CODE_FULL && seq && keep_text(rs, seq, team, text, &e) < 0)
 		log_error("could not store a text of the audit trail", "seq=%llu err=%s", (unsigned long long)seq,
 		    e.text);
 }
 
-bool audit_blocks(const struct front *f)
+bool audit_blocks(const struct records *rs)
 {
-	return f->record.audit && f->link.opt.audit.required && f->record.audit->failing;
+	return rs->audit && rs->link->opt.audit == AUDIT_REQUIRED && rs->audit->failing;
 }
 
 /* --- segments --- */
@@ -395,16 +396,16 @@ static void want_next(struct audit *t)
 {
 	struct msg_audit m = { .what = AUDIT_NEXT, .n = t->segment + 1 };
 
-	if (t->asking || t->fd < 0 || t->bytes == 0 || !t->front->link.warden)
+	if (t->asking || t->fd < 0 || t->bytes == 0 || !t->rs->link->warden)
 		return;
-	t->asking = warden_ask(t->front->link.warden, OP_AUDIT, &m, sizeof m, on_next, t);
+	t->asking = warden_ask(t->rs->link->warden, OP_AUDIT, &m, sizeof m, on_next, t);
 }
 
 static void on_first(void *user, const struct warden_reply *re)
 {
 	struct audit *t = user;
 	const struct msg_audit_file *m = (const struct msg_audit_file *)re->msg;
-	void (*then)(struct front *f, const struct err *e) = take_ptr(&t->then);
+	audit_begun_fn *then = take_ptr(&t->then);
 	struct err e = ERR_INIT;
 
 	t->asking = NULL;
@@ -425,11 +426,11 @@ static void on_first(void *user, const struct warden_reply *re)
 		fd_close(take_fd(&t->fd));
 	} else {
 		t->failing = false;
-		(void)audit_add(t->front, "server.start", NULL, json_pack("{s:s}", "version", ATOLL_VERSION));
+		(void)audit_add(t->rs, "server.start", NULL, json_pack("{s:s}", "version", ATOLL_VERSION));
 		audit_flush(t); /* creates the files that the database needs later */
 	}
 	if (then)
-		then(t->front, e.no && t->front->link.opt.audit.required ? &e : NULL);
+		then(t->then_user, e.no && t->rs->link->opt.audit == AUDIT_REQUIRED ? &e : NULL);
 }
 
 static void want_first(struct audit *t)
@@ -437,12 +438,12 @@ static void want_first(struct audit *t)
 	struct msg_audit m = { .what = AUDIT_LAST };
 
 	if (!t->asking)
-		t->asking = warden_ask(t->front->link.warden, OP_AUDIT, &m, sizeof m, on_first, t);
+		t->asking = warden_ask(t->rs->link->warden, OP_AUDIT, &m, sizeof m, on_first, t);
 }
 
-void audit_tick(struct front *f)
+void audit_tick(struct records *rs)
 {
-	struct audit *t = f->record.audit;
+	struct audit *t = rs->audit;
 	uint64_t now = clock_wall_ms();
 	struct err e = ERR_INIT;
 
@@ -450,9 +451,9 @@ void audit_tick(struct front *f)
 		return;
 	for (enum audit_class c = 0; c < AUDIT_CLASSES; c++) {
 		if (now - t->classes[c].since_ms >= CLASS_EVERY_MS)
-			tell_more(f, c);
+			tell_more(rs, c);
 	}
-	if (t->fd < 0 && f->link.ticks % RETRY_S == 0)
+	if (t->fd < 0 && rs->link->ticks % RETRY_S == 0)
 		want_first(t);
 	else if (t->lost > 0 && tell_gap(t, &e) == 0) /* there may be no next record that would try it */
 		t->failing = false;
@@ -510,25 +511,25 @@ static void drop_first(struct audit *t, const struct edge *ed)
 
 	audit_hex(ed->last.hash, sizeof ed->last.hash, hex);
 	if (t->dropping.seq != ed->last.seq &&
-	    !audit_add(t->front, "trail.retention", NULL,
+	    !audit_add(t->rs, "trail.retention", NULL,
 		json_pack("{s:i,s:I,s:s}", "segment", (int)t->first, "last_seq", (json_int_t)ed->last.seq, "last_hash",
 		    hex)))
 		return;
 	t->dropping = ed->last;
-	t->asking = warden_ask(t->front->link.warden, OP_AUDIT, &m, sizeof m, on_dropped, t);
+	t->asking = warden_ask(t->rs->link->warden, OP_AUDIT, &m, sizeof m, on_dropped, t);
 }
 
-void audit_prune(struct front *f)
+void audit_prune(struct records *rs)
 {
-	struct audit *t = f->record.audit;
+	struct audit *t = rs->audit;
 	uint64_t now = clock_wall_ms();
 	struct audit_query q = { .kind = "trail.segment", .max = UINT32_MAX };
 	struct err e = ERR_INIT;
 
-	if (!t || t->fd < 0 || t->asking || !f->link.warden)
+	if (!t || t->fd < 0 || t->asking || !rs->link->warden)
 		return;
 
-	uint64_t kept_ms = f->link.opt.audit.kept_s * 1000ull,
+	uint64_t kept_ms = rs->link->opt.audit_kept_s * 1000ull,
 		 age_ms = kept_ms && kept_ms / 4 < SEGMENT_AGE_MS ? kept_ms / 4 : SEGMENT_AGE_MS;
 	bool is_old = t->began_ms && now > t->began_ms && now - t->began_ms > age_ms;
 
@@ -545,23 +546,23 @@ void audit_prune(struct front *f)
 	if (audit_db_each(t->db, &q, on_segment_row, &ed, &e) < 0 || !ed.found)
 		return;
 	if ((kept_ms && now > ed.at_ms + kept_ms) ||
-	    t->other_bytes + t->bytes > (uint64_t)f->link.opt.audit.max_mb << 20)
+	    t->other_bytes + t->bytes > (uint64_t)rs->link->opt.audit_max_mb << 20)
 		drop_first(t, &ed);
 }
 
 /* --- start and end --- */
 
-int audit_new(struct front *f, const char *state_dir, struct err *e)
+int audit_new(struct records *rs, const char *state_dir, struct err *e)
 {
 	autofree char *path = str_fmt("%s/audit.db", state_dir);
 	uint8_t key[AUDIT_KEY_SIZE];
 
-	if (!f->link.opt.audit.on)
+	if (rs->link->opt.audit == AUDIT_OFF)
 		return 0;
 
-	struct audit *t = f->record.audit = must_alloc(sizeof *t);
+	struct audit *t = rs->audit = must_alloc(sizeof *t);
 
-	t->front = f;
+	t->rs = rs;
 	t->fd = -1;
 	t->pending = BUF_INIT(PENDING_MAX);
 	if (!path)
@@ -573,35 +574,36 @@ int audit_new(struct front *f, const char *state_dir, struct err *e)
 	return t->seal ? 0 : err_set(e, ENOMEM, "open the audit trail");
 }
 
-void audit_begin(struct front *f, void (*then)(struct front *f, const struct err *e))
+void audit_begin(struct records *rs, audit_begun_fn *then, void *user)
 {
-	struct audit *t = f->record.audit;
+	struct audit *t = rs->audit;
 
 	if (!t) {
-		then(f, NULL);
+		then(user, NULL);
 		return;
 	}
-	t->timer = timer_new(f->link.loop, on_timer, t);
+	t->timer = timer_new(rs->link->loop, on_timer, t);
 	if (!t->timer) {
 		struct err e;
 
 		(void)err_set(&e, ENOMEM, "open the audit trail");
-		then(f, &e);
+		then(user, &e);
 		return;
 	}
 	t->then = then;
+	t->then_user = user;
 	want_first(t);
 }
 
-void audit_save(struct front *f)
+void audit_save(struct records *rs)
 {
-	if (f->record.audit)
-		audit_flush(f->record.audit);
+	if (rs->audit)
+		audit_flush(rs->audit);
 }
 
-void audit_free(struct front *f)
+void audit_free(struct records *rs)
 {
-	struct audit *t = take_ptr(&f->record.audit);
+	struct audit *t = take_ptr(&rs->audit);
 
 	if (!t)
 		return;
@@ -615,22 +617,22 @@ void audit_free(struct front *f)
 	free(t);
 }
 
-int audit_purge(struct front *f, const char *team, int64_t *total, struct err *e)
+int audit_purge(struct records *rs, const char *team, int64_t *total, struct err *e)
 {
-	if (!f->record.audit)
+	if (!rs->audit)
 		return 0;
-	audit_flush(f->record.audit);
-	return audit_db_purge_some(f->record.audit->db, team, PURGE_MS, total, e);
+	audit_flush(rs->audit);
+	return audit_db_purge_some(rs->audit->db, team, PURGE_MS, total, e);
 }
 
-struct store *audit_db(struct front *f)
+struct store *audit_db(struct records *rs)
 {
-	return f->record.audit ? f->record.audit->db : NULL;
+	return rs->audit ? rs->audit->db : NULL;
 }
 
-bool audit_counts(const struct front *f, struct audit_counts *ret)
+bool audit_counts(const struct records *rs, struct audit_counts *ret)
 {
-	const struct audit *t = f->record.audit;
+	const struct audit *t = rs->audit;
 
 	if (!t)
 		return false;

@@ -16,8 +16,9 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/record/audit_impl.h"
+#include "front/record/records.h"
 #include "loop/loop.h"
 #include "store/audit.h"
 

@@ -12,18 +12,19 @@ struct audit_seal;
 struct warden_call;
 
 struct audit {
-	struct front *front;
+	struct records *rs;
 	struct audit_seal *seal;
 	struct store *db;
 	struct timer *timer; /* for the next flush to the database */
 	struct warden_call *asking;
-	void (*then)(struct front *f, const struct err *e); /* called when the start is done */
-	int fd;                                             /* the current segment; -1: not open */
-	uint32_t segment, first;                            /* first: number of the oldest segment that exists */
-	uint64_t bytes;                                     /* size of the current segment */
-	uint64_t other_bytes;                               /* size of the others, as last reported by the warden */
-	uint64_t began_ms;                                  /* wall clock: time of the first record of the segment */
-	uint64_t segment_seq;                               /* number of its first record */
+	audit_begun_fn *then; /* called when the start is done */
+	void *then_user;
+	int fd;                  /* the current segment; -1: not open */
+	uint32_t segment, first; /* first: number of the oldest segment that exists */
+	uint64_t bytes;          /* size of the current segment */
+	uint64_t other_bytes;    /* size of the others, as last reported by the warden */
+	uint64_t began_ms;       /* wall clock: time of the first record of the segment */
+	uint64_t segment_seq;    /* number of its first record */
 	struct audit_point at;
 	struct audit_point dropping; /* last record of the segment that was dropped last */
 	struct buf pending;          /* lines that are not in the database yet */

@@ -13,9 +13,10 @@
 #include "front/account/keyring.h"
 #include "front/account/limits.h"
 #include "front/account/usage.h"
-#include "front/front.h"
+#include "front/link/links.h"
+#include "front/record/facts.h"
+#include "front/record/records.h"
 #include "front/record/webhooks.h"
-#include "front/sandbox/sandbox.h"
 #include "front/util/time_json.h"
 #include "front/util/vault.h"
 #include "http/json.h"
@@ -62,13 +63,13 @@ int event_type_find(struct str name)
 
 /* The same for all events of one run, also after a restart of the front: it is derived from the start time of the
  * run. */
-static void execution_id(const struct front *f, const struct subject *s, char ret[TEAM_ID_SIZE])
+static void execution_id(const struct records *rs, const struct subject *s, char ret[TEAM_ID_SIZE])
 {
 	autofree char *label = str_fmt("execution %s %llu", s->sandbox, (unsigned long long)s->started_us);
 	uint8_t b[VAULT_SEED_SIZE] = { 0 };
 
 	if (label)
-		vault_derive(f->link.vault, str_of(label), b);
+		vault_derive(rs->link->vault, str_of(label), b);
 	uuid_put(b, 4, ret);
 }
 
@@ -87,7 +88,7 @@ static void put_data(json_t *data, const json_t *metadata, struct buf *out)
 }
 
 /* Takes ownership of data. */
-static int note(struct front *f, const struct subject *s, enum event_type t, uint64_t at_ms, json_t *data,
+static int note(struct records *rs, const struct subject *s, enum event_type t, uint64_t at_ms, json_t *data,
     uint64_t *ret_seq)
 {
 	autobuf struct buf text = BUF_INIT(DATA_MAX);
@@ -97,7 +98,7 @@ static int note(struct front *f, const struct subject *s, enum event_type t, uin
 
 	uuid_make(id);
 	if (s->started_us)
-		execution_id(f, s, execution);
+		execution_id(rs, s, execution);
 	put_data(o, s->metadata, &text);
 
 	struct event_row row = {
@@ -112,7 +113,7 @@ static int note(struct front *f, const struct subject *s, enum event_type t, uin
 		.data = buf_cstr(&text),
 	};
 
-	if (!row.data || events_add(f->link.store, &row, ret_seq, &e) < 0) {
+	if (!row.data || events_add(rs->link->store, &row, ret_seq, &e) < 0) {
 		log_warn("could not record an event", "id=%s type=%s err=%s", s->sandbox, row.type, e.text);
 		return -EIO;
 	}
@@ -128,28 +129,27 @@ static json_t *execution_json(uint64_t started_us, const struct msg_limits *lim,
 	    (json_int_t)(at_ms > began_ms ? at_ms - began_ms : 0));
 }
 
-void event_note(struct sandbox *sb, enum event_type t, json_t *data)
+uint64_t event_note(struct records *rs, const struct sandbox_facts *sb, enum event_type t, json_t *data)
 {
-	struct front *f = sb->front;
-	struct subject s = { sb->team, sb->id, sb->spec.tpl.id, sb->spec.tpl.build, sb->started_us, sb->spec.metadata };
+	struct subject s = { sb->team, sb->id, sb->template_id, sb->build, sb->started_us, sb->metadata };
 	bool begins = t == EVENT_CREATED || t == EVENT_RESUMED, ends = t == EVENT_PAUSED || t == EVENT_KILLED;
 	uint64_t at_ms = begins ? sb->started_us / 1000 : clock_wall_ms(), seq;
 
 	if (!data)
 		data = json_object();
 	if (begins) /* so that the event log alone shows its limits */
-		(void)json_object_set_new(data, "limits", limits_json(&sb->spec.limits));
+		(void)json_object_set_new(data, "limits", limits_json(sb->limits));
 	if (ends)
 		(void)json_object_set_new(data, "execution",
-		    execution_json(sb->started_us, &sb->spec.limits,
+		    execution_json(sb->started_us, sb->limits,
 			t == EVENT_KILLED && sb->stopped_ms ? sb->stopped_ms : at_ms));
-	sb->stopped_ms = begins ? 0 : t == EVENT_PAUSED ? at_ms : sb->stopped_ms;
-	if (note(f, &s, t, at_ms, data, &seq) == 0)
-		webhooks_push(f->record.webhooks, sb->team, t, seq);
+	if (note(rs, &s, t, at_ms, data, &seq) == 0)
+		webhooks_push(rs->webhooks, sb->team, t, seq);
+	return at_ms;
 }
 
 /* The end of the run is known only as far as it was metered. */
-void event_note_lost(struct front *f, const struct sandbox_row *row, bool restarted)
+void event_note_lost(struct records *rs, const struct sandbox_row *row, bool restarted)
 {
 	autojson json_t *metadata = row->metadata ? json_loads(row->metadata, 0, NULL) : NULL;
 	struct subject s = { row->team, row->id, row->template_id, row->build, row->started_us, metadata };
@@ -160,20 +160,20 @@ void event_note_lost(struct front *f, const struct sandbox_row *row, bool restar
 	if (row->state == ROW_PAUSED)
 		at_ms = row->end_ms;
 	else
-		(void)meter_last(f->link.store, row->id, &at_ms, &e);
+		(void)meter_last(rs->link->store, row->id, &at_ms, &e);
 
 	json_t *data = json_pack("{s:s,s:o}", "kill_reason", restarted ? "host_restarted" : "lost", "execution",
 	    execution_json(row->started_us, &lim, at_ms));
 
-	if (note(f, &s, EVENT_KILLED, at_ms, data, &seq) == 0)
-		webhooks_push(f->record.webhooks, row->team, EVENT_KILLED, seq);
+	if (note(rs, &s, EVENT_KILLED, at_ms, data, &seq) == 0)
+		webhooks_push(rs->webhooks, row->team, EVENT_KILLED, seq);
 }
 
-int event_note_test(struct front *f, const char *team, uint64_t *ret_seq)
+int event_note_test(struct records *rs, const char *team, uint64_t *ret_seq)
 {
 	struct subject s = { .team = team, .sandbox = "", .template = "" };
 
-	return note(f, &s, EVENT_TEST, clock_wall_ms(), json_pack("{s:s}", "message", "a test of this webhook"),
+	return note(rs, &s, EVENT_TEST, clock_wall_ms(), json_pack("{s:s}", "message", "a test of this webhook"),
 	    ret_seq);
 }
 

@@ -9,8 +9,8 @@
 #include "base/str.h"
 
 struct event_row;
-struct front;
-struct sandbox;
+struct records;
+struct sandbox_facts;
 struct sandbox_row;
 
 enum event_type {
@@ -28,10 +28,11 @@ enum event_type {
 const char *event_type_name(enum event_type t);
 int event_type_find(struct str name); /* -ENOENT */
 
-/* Records an event that happens now. data: an object, ownership is taken; NULL: none. */
-void event_note(struct sandbox *sb, enum event_type t, json_t *data);
+/* Records an event that happens now, and returns its time (wall clock). data: an object, ownership is taken; NULL:
+ * none. For a sandbox of the sandbox floor see sandbox_event(). */
+uint64_t event_note(struct records *rs, const struct sandbox_facts *sb, enum event_type t, json_t *data);
 /* The sandbox ended while the front was down. restarted: because the host was rebooted. */
-void event_note_lost(struct front *f, const struct sandbox_row *row, bool restarted);
-int event_note_test(struct front *f, const char *team, uint64_t *ret_seq);
+void event_note_lost(struct records *rs, const struct sandbox_row *row, bool restarted);
+int event_note_test(struct records *rs, const char *team, uint64_t *ret_seq);
 
 json_t *event_json(const struct event_row *row);

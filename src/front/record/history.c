@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/record/history: retention. */
+/* front/record/history: retention of records. */
 #include "front/record/history.h"
 
 #include "base/clock.h"
@@ -8,14 +8,11 @@
 #include "base/log.h"
 #include "front/account/capacity.h"
 #include "front/account/census.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/record/audit.h"
 #include "front/record/logbook.h"
 #include "front/record/notebook.h"
-#include "front/sandbox/meter.h"
-#include "front/sandbox/sandbox.h"
-#include "front/sandbox/snapshots.h"
-#include "front/sandbox/table.h"
+#include "front/record/records.h"
 #include "store/capacity.h"
 #include "store/db.h"
 #include "store/events.h"
@@ -26,8 +23,10 @@
 #include "store/webhooks.h"
 
 #define DAY_MS (24ull * 3600 * 1000)
+#define METER_KEPT_DAYS 400
 #define QUOTA_DAYS_KEPT 35
 #define AT_ONCE_MS 20
+#define HISTORY_EVERY_S 10
 
 static void told(const char *what, int n, const struct err *e)
 {
@@ -37,52 +36,18 @@ static void told(const char *what, int n, const struct err *e)
 		log_debug("deleted expired data", "what=%s n=%d", what, n);
 }
 
-/* 0: for ever */
-static bool is_over(uint64_t since_ms, uint64_t now_ms, uint32_t kept_s)
-{
-	return kept_s && now_ms > since_ms && now_ms - since_ms >= kept_s * 1000ull;
-}
-
-static void prune_snapshots(struct front *f, uint64_t now_ms)
-{
-	struct snapshot *sn, *next;
-
-	for (sn = LIST_FIRST(&f->sandbox.snapshots); sn; sn = next) {
-		struct err e = ERR_INIT;
-
-		next = LIST_NEXT(sn, link);
-		if (!is_over(sn->created_ms, now_ms, f->link.opt.snapshots_kept_s))
-			continue;
-		log_info("a snapshot has expired, removing it", "snapshot=%s tag=%s", sn->template_id, sn->tag);
-		told("snapshots", snapshot_remove(f, sn, &e), &e);
-	}
-}
-
-static void prune_paused(struct front *f, uint64_t now_ms)
-{
-	struct sandbox *sb, *next;
-
-	for (sb = sandbox_table_next(f->sandbox.table, NULL); sb; sb = next) {
-		next = sandbox_table_next(f->sandbox.table, sb);
-		if (sb->state != SANDBOX_PAUSED || !is_over(sb->end_ms, now_ms, f->link.opt.paused_kept_s))
-			continue;
-		sandbox_by(sb, "");
-		sandbox_kill(sb, END_EXPIRED, "paused for too long");
-	}
-}
-
 /* There may be millions of rows: what is not deleted by until_ms is left for later. */
-static bool prune_rows(struct front *f, uint64_t now_ms, uint64_t until_ms)
+static bool prune_rows(struct records *rs, uint64_t now_ms, uint64_t until_ms)
 {
 	const struct {
 		const char *what;
 		int (*prune)(struct store *s, uint64_t before, struct err *e);
 		uint64_t before;
 	} tables[] = {
-		{ "sandboxes", sandboxes_prune, now_ms - f->link.opt.history_kept_s * 1000ull },
+		{ "sandboxes", sandboxes_prune, now_ms - rs->link->opt.history_kept_s * 1000ull },
 		{ "meter", meter_prune, now_ms / DAY_MS - METER_KEPT_DAYS },
-		{ "deliveries", deliveries_prune, now_ms - f->link.opt.events_kept_s * 1000ull },
-		{ "events", events_prune, now_ms - f->link.opt.events_kept_s * 1000ull },
+		{ "deliveries", deliveries_prune, now_ms - rs->link->opt.events_kept_s * 1000ull },
+		{ "events", events_prune, now_ms - rs->link->opt.events_kept_s * 1000ull },
 	};
 	bool more = false;
 
@@ -91,7 +56,7 @@ static bool prune_rows(struct front *f, uint64_t now_ms, uint64_t until_ms)
 		int n;
 
 		do {
-			n = tables[i].prune(f->link.store, tables[i].before, &e);
+			n = tables[i].prune(rs->link->store, tables[i].before, &e);
 			told(tables[i].what, n, &e);
 		} while (n == STORE_BATCH && clock_mono_ms() < until_ms);
 		more = more || n == STORE_BATCH;
@@ -99,33 +64,36 @@ static bool prune_rows(struct front *f, uint64_t now_ms, uint64_t until_ms)
 	return more;
 }
 
-static void prune(struct front *f)
+static void prune(struct records *rs)
 {
 	uint64_t now_ms = clock_wall_ms(), until_ms = clock_mono_ms() + AT_ONCE_MS;
-	bool more = prune_rows(f, now_ms, until_ms);
+	bool more = prune_rows(rs, now_ms, until_ms);
 
-	f->record.history_more = logbook_prune(f->record.logbook, until_ms) || more;
+	rs->history_more = logbook_prune(rs->logbook, until_ms) || more;
 }
 
-void history_tick(struct front *f)
+bool history_due(const struct records *rs)
 {
-	if (f->link.ticks % HISTORY_EVERY_S == HISTORY_EVERY_S - 1)
-		history_prune(f);
-	else if (f->record.history_more)
-		prune(f);
+	return rs->link->ticks % HISTORY_EVERY_S == HISTORY_EVERY_S - 1;
 }
 
-void history_prune(struct front *f)
+void history_tick(struct records *rs)
+{
+	if (history_due(rs))
+		history_prune(rs);
+	else if (rs->history_more)
+		prune(rs);
+}
+
+void history_prune(struct records *rs)
 {
 	uint64_t now_ms = clock_wall_ms();
 	struct err e;
 
-	prune_snapshots(f, now_ms);
-	prune_paused(f, now_ms);
-	prune(f);
-	notebook_prune(f);
-	audit_prune(f);
-	told("capacity", capacity_prune(f->link.store, (now_ms / DAY_MS - CAPACITY_KEPT_DAYS) * 24, &e), &e);
-	told("quota_use", quota_use_prune(f->link.store, now_ms / DAY_MS - QUOTA_DAYS_KEPT, &e), &e);
-	told("team_points", team_points_prune(f->link.store, now_ms / 1000 - CENSUS_KEPT_S, &e), &e);
+	prune(rs);
+	notebook_prune(rs);
+	audit_prune(rs);
+	told("capacity", capacity_prune(rs->link->store, (now_ms / DAY_MS - CAPACITY_KEPT_DAYS) * 24, &e), &e);
+	told("quota_use", quota_use_prune(rs->link->store, now_ms / DAY_MS - QUOTA_DAYS_KEPT, &e), &e);
+	told("team_points", team_points_prune(rs->link->store, now_ms / 1000 - CENSUS_KEPT_S, &e), &e);
 }

@@ -10,7 +10,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/front.h"
+#include "front/link/links.h"
+#include "front/record/records.h"
 #include "front/util/mem.h"
 #include "ipc/msg.h"
 #include "loop/loop.h"
@@ -38,7 +39,7 @@ struct log_tail {
 };
 
 struct logbook {
-	struct front *front;
+	struct records *rs;
 	TAILQ_HEAD(, log_tail) dirty; /* the oldest first */
 	struct timer *timer;
 	uint64_t bytes; /* in the store */
@@ -59,7 +60,7 @@ static int turn_over(struct log_tail *t, struct err *e)
 	struct logbook *b = t->book;
 	struct log_place *p = &t->place;
 
-	if (logs_drop_before(b->front->link.store, t->id, p->gen, e) < 0)
+	if (logs_drop_before(b->rs->link->store, t->id, p->gen, e) < 0)
 		return -e->no;
 	b->bytes -= p->old_bytes < b->bytes ? p->old_bytes : b->bytes;
 	*p = (struct log_place) { .gen = p->gen + 1, .old_bytes = p->gen_bytes };
@@ -68,7 +69,7 @@ static int turn_over(struct log_tail *t, struct err *e)
 
 static int write_tail(struct log_tail *t, struct str bytes, struct err *e)
 {
-	struct store *s = t->book->front->link.store;
+	struct store *s = t->book->rs->link->store;
 
 	if (!t->placed && logs_place(s, t->id, &t->place, e) < 0)
 		return -e->no;
@@ -104,11 +105,11 @@ static void save(struct log_tail *t)
 /* Logs of existing sandboxes stay: they have a limit each. The work per call is limited; the next call continues. */
 static void keep_to_limit(struct logbook *b)
 {
-	uint64_t max = (uint64_t)b->front->link.opt.logs_max_mb << 20, until_ms = clock_mono_ms() + TRIM_MS, freed;
+	uint64_t max = (uint64_t)b->rs->link->opt.logs_max_mb << 20, until_ms = clock_mono_ms() + TRIM_MS, freed;
 	struct err e;
 
 	while (b->bytes > max && clock_mono_ms() < until_ms) {
-		int n = logs_prune_oldest(b->front->link.store, TRIM_BATCH, &freed, &e);
+		int n = logs_prune_oldest(b->rs->link->store, TRIM_BATCH, &freed, &e);
 
 		if (n <= 0)
 			break;
@@ -119,14 +120,14 @@ static void keep_to_limit(struct logbook *b)
 static void save_some(struct logbook *b, size_t max, uint64_t age_ms)
 {
 	struct log_tail *t = TAILQ_FIRST(&b->dirty);
-	uint64_t now_ms = loop_now_ms(b->front->link.loop);
+	uint64_t now_ms = loop_now_ms(b->rs->link->loop);
 	struct err e;
 
-	if (!t || now_ms - t->since_ms < age_ms || logs_begin(b->front->link.store, &e) < 0)
+	if (!t || now_ms - t->since_ms < age_ms || logs_begin(b->rs->link->store, &e) < 0)
 		return;
 	for (size_t i = 0; i < max && (t = TAILQ_FIRST(&b->dirty)) && now_ms - t->since_ms >= age_ms; i++)
 		save(t);
-	if (logs_commit(b->front->link.store, &e) < 0)
+	if (logs_commit(b->rs->link->store, &e) < 0)
 		log_error("could not write the logs of sandboxes", "err=%s", e.text);
 	keep_to_limit(b);
 }
@@ -140,15 +141,15 @@ static void on_timer(void *user)
 		timer_arm(b->timer, SAVE_EVERY_MS);
 }
 
-struct logbook *logbook_new(struct front *f)
+struct logbook *logbook_new(struct records *rs)
 {
 	struct logbook *b = must_alloc(sizeof *b);
 	struct err e;
 
-	b->front = f;
+	b->rs = rs;
 	TAILQ_INIT(&b->dirty);
-	b->timer = timer_new(f->link.loop, on_timer, b);
-	if (!b->timer || logs_bytes(f->link.store, &b->bytes, &e) < 0) {
+	b->timer = timer_new(rs->link->loop, on_timer, b);
+	if (!b->timer || logs_bytes(rs->link->store, &b->bytes, &e) < 0) {
 		logbook_free(b);
 		return NULL;
 	}
@@ -194,7 +195,7 @@ static void mark(struct log_tail *t)
 		timer_arm(b->timer, SAVE_EVERY_MS);
 	TAILQ_INSERT_TAIL(&b->dirty, t, dirty);
 	t->is_dirty = true;
-	t->since_ms = loop_now_ms(b->front->link.loop);
+	t->since_ms = loop_now_ms(b->rs->link->loop);
 }
 
 void logbook_add(struct log_tail *t, const struct journal_entry *en)
@@ -221,7 +222,7 @@ void logbook_drop(struct log_tail *t)
 
 static uint64_t oldest_end_ms(const struct logbook *b)
 {
-	return clock_wall_ms() - b->front->link.opt.logs_kept_s * 1000ull;
+	return clock_wall_ms() - b->rs->link->opt.logs_kept_s * 1000ull;
 }
 
 static void take_piece(void *user, struct str bytes)
@@ -242,7 +243,7 @@ int logbook_read(struct logbook *b, struct str id, const char *team, struct jour
 			break;
 		}
 	}
-	if (logs_read(b->front->link.store, id, team, oldest_end_ms(b), take_piece, &all, e) < 0)
+	if (logs_read(b->rs->link->store, id, team, oldest_end_ms(b), take_piece, &all, e) < 0)
 		return -e->no;
 	if (all.bad)
 		return err_set(e, EFBIG, "the log is too large");
@@ -255,7 +256,7 @@ void logbook_end_lost(struct logbook *b)
 {
 	struct err e;
 
-	if (logs_end_lost(b->front->link.store, clock_wall_ms(), &e) < 0)
+	if (logs_end_lost(b->rs->link->store, clock_wall_ms(), &e) < 0)
 		log_warn("could not close the logs of lost sandboxes", "err=%s", e.text);
 }
 
@@ -266,7 +267,7 @@ bool logbook_prune(struct logbook *b, uint64_t until_ms)
 	int n;
 
 	do {
-		n = logs_prune(b->front->link.store, oldest_end_ms(b), &freed, &e);
+		n = logs_prune(b->rs->link->store, oldest_end_ms(b), &freed, &e);
 		if (n < 0)
 			log_warn("could not delete old logs, retrying later", "err=%s", e.text);
 		else

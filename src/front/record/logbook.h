@@ -12,13 +12,13 @@
 #include "base/str.h"
 #include "front/record/journal.h"
 
-struct front;
+struct records;
 struct logbook;
 struct log_tail;
 
 #define LOGBOOK_EACH_MAX (256 * 1024)
 
-struct logbook *logbook_new(struct front *f);
+struct logbook *logbook_new(struct records *rs);
 void logbook_save(struct logbook *b); /* writes everything now, because the front ends */
 void logbook_free(struct logbook *b); /* to be called after all tails are closed; NULL is fine */
 

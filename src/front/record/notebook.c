@@ -4,33 +4,61 @@
 
 #include <jansson.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "audit/chain.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/front.h"
-#include "front/sandbox/sandbox.h"
-#include "front/sandbox/table.h"
+#include "front/link/links.h"
+#include "front/record/facts.h"
+#include "front/record/records.h"
 #include "front/util/mem.h"
 #include "http/json.h"
+#include "ipc/msg.h"
 #include "loop/loop.h"
 #include "store/db.h"
 #include "store/notebooks.h"
+#include "store/teams.h"
 
 #define SAVE_AFTER_MS 300
 #define DROPS_MAX 64       /* notebooks deleted per check of the limit */
 #define FORGET_MS 5        /* work per turn */
 #define FORGET_PAUSE_MS 20 /* pause between turns */
+#define HEADS 64           /* notebooks whose size is known during a transaction */
+
+/* The size of a notebook. What was added since its row was written is added to the row before the commit, in one
+ * statement for all cells. */
+struct head {
+	char id[ID_SIZE]; /* "": none */
+	char team[TEAM_ID_SIZE];
+	uint64_t bytes, cells;
+	uint64_t new_bytes, new_cells; /* of these, not in the row */
+};
 
 struct notebooks {
-	struct front *front;
+	struct records *rs;
 	struct store *db;
 	struct timer *timer;      /* for the commit of the transaction */
 	struct timer *forgetting; /* for deleting dropped notebooks */
 	bool open;                /* a transaction is open */
 	bool failing;             /* already logged */
+	struct head heads[HEADS]; /* by hash of the id; valid while a transaction is open */
 };
+
+static void forget_heads(struct notebooks *n)
+{
+	for (size_t i = 0; i < HEADS; i++)
+		n->heads[i].id[0] = '\0';
+}
+
+static int write_head(struct notebooks *n, struct head *h, struct err *e)
+{
+	uint64_t bytes = h->new_bytes, cells = h->new_cells;
+
+	h->new_bytes = h->new_cells = 0;
+	return h->id[0] && cells ? notebooks_grow(n->db, h->id, h->team, bytes, cells, e) : 0;
+}
 
 static void told(struct notebooks *n, int r, const struct err *e)
 {
@@ -42,17 +70,24 @@ static void told(struct notebooks *n, int r, const struct err *e)
 	timer_disarm(n->timer);
 	/* otherwise the state of the transaction would be unknown to the next calls */
 	notebooks_rollback(n->db);
+	forget_heads(n);
 	n->open = false;
 }
 
 static void save(struct notebooks *n)
 {
 	struct err e = ERR_INIT;
+	int r = 0;
 
 	if (!n->open)
 		return;
 	timer_disarm(n->timer);
-	told(n, notebooks_commit(n->db, &e), &e);
+	for (size_t i = 0; i < HEADS && r >= 0; i++)
+		r = write_head(n, &n->heads[i], &e);
+	if (r >= 0)
+		r = notebooks_commit(n->db, &e);
+	told(n, r, &e);
+	forget_heads(n);
 	n->open = false;
 }
 
@@ -66,7 +101,7 @@ static int begin(struct notebooks *n, struct err *e)
 	if (n->open)
 		return 0;
 	if (!n->timer)
-		n->timer = timer_new(n->front->link.loop, on_timer, n);
+		n->timer = timer_new(n->rs->link->loop, on_timer, n);
 	if (!n->timer)
 		return err_set(e, ENOMEM, "out of memory");
 	if (notebooks_begin(n->db, e) < 0)
@@ -76,22 +111,22 @@ static int begin(struct notebooks *n, struct err *e)
 	return 0;
 }
 
-int notebooks_new(struct front *f, const char *state_dir, struct err *e)
+int notebooks_new(struct records *rs, const char *state_dir, struct err *e)
 {
 	autofree char *path = str_fmt("%s/notebooks.db", state_dir);
 
-	if (!f->link.opt.notebooks.each_mb)
+	if (!rs->link->opt.notebook_mb)
 		return 0;
 	if (!path)
 		return err_set(e, ENOMEM, "name the file of notebooks");
-	f->record.notebooks = must_alloc(sizeof *f->record.notebooks);
-	f->record.notebooks->front = f;
-	return notebooks_open(path, &f->record.notebooks->db, e);
+	rs->notebooks = must_alloc(sizeof *rs->notebooks);
+	rs->notebooks->rs = rs;
+	return notebooks_open(path, &rs->notebooks->db, e);
 }
 
-void notebooks_free(struct front *f)
+void notebooks_free(struct records *rs)
 {
-	struct notebooks *n = take_ptr(&f->record.notebooks);
+	struct notebooks *n = take_ptr(&rs->notebooks);
 
 	if (!n)
 		return;
@@ -102,43 +137,78 @@ void notebooks_free(struct front *f)
 	free(n);
 }
 
-static int add(struct notebooks *n, struct sandbox *sb, struct cell_row *c, struct err *e)
+static struct head *head_slot(struct notebooks *n, const char *id)
 {
-	uint64_t bytes, cells, max = (uint64_t)n->front->link.opt.notebooks.each_mb << 20;
+	uint32_t h = 2166136261u; /* FNV-1a */
 
-	if (begin(n, e) < 0 || notebooks_size(n->db, sb->id, &bytes, &cells, e) < 0)
+	for (const char *p = id; *p; p++)
+		h = (h ^ (unsigned char)*p) * 16777619u;
+	return &n->heads[h % HEADS];
+}
+
+/* Reads the size of the notebook, unless it is known. *ret_known: its row exists. */
+static int find_head(struct notebooks *n, const struct sandbox_facts *sb, struct head **ret, bool *ret_known,
+    struct err *e)
+{
+	struct head *h = head_slot(n, sb->id);
+
+	*ret = h;
+	*ret_known = strcmp(h->id, sb->id) == 0;
+	if (*ret_known)
+		return 0;
+	if (write_head(n, h, e) < 0)
 		return -e->no;
-	if (bytes + c->code.n > max)
+	h->id[0] = '\0';
+	return notebooks_size(n->db, sb->id, &h->bytes, &h->cells, e);
+}
+
+static int add(struct notebooks *n, const struct sandbox_facts *sb, struct cell_row *c, struct err *e)
+{
+	uint64_t max = (uint64_t)n->rs->link->opt.notebook_mb << 20;
+	struct head *h;
+	bool known;
+
+	if (begin(n, e) < 0 || find_head(n, sb, &h, &known, e) < 0)
+		return -e->no;
+	if (h->bytes + c->code.n > max)
 		return notebooks_missed(n->db, sb->id, sb->team, e);
-	if (bytes + c->code.n + c->output.n > max) {
+	if (h->bytes + c->code.n + c->output.n > max) {
 		c->output.n = 0; /* a partial line is no valid output */
 		c->cut = true;
 	}
-	c->n = cells + 1;
-	return notebooks_add(n->db, sb->id, sb->team, c, e);
+	c->n = ++h->cells;
+	h->bytes += c->code.n + c->output.n;
+	if (!known) {
+		(void)str_copy(h->id, sizeof h->id, str_of(sb->id));
+		(void)str_copy(h->team, sizeof h->team, str_of(sb->team));
+		return notebooks_add(n->db, sb->id, sb->team, c, e);
+	}
+	h->new_cells++;
+	h->new_bytes += c->code.n + c->output.n;
+	return notebooks_add_cell(n->db, sb->id, c, e);
 }
 
-void notebook_add(struct sandbox *sb, struct cell_row *c)
+void notebook_add(struct records *rs, const struct sandbox_facts *sb, struct cell_row *c)
 {
-	struct notebooks *n = sb->front->record.notebooks;
+	struct notebooks *n = rs->notebooks;
 	struct err e = ERR_INIT;
 
 	if (n)
 		told(n, add(n, sb, c, &e), &e);
 }
 
-void notebook_missed(struct sandbox *sb)
+void notebook_missed(struct records *rs, const struct sandbox_facts *sb)
 {
-	struct notebooks *n = sb->front->record.notebooks;
+	struct notebooks *n = rs->notebooks;
 	struct err e = ERR_INIT;
 
 	if (n)
 		told(n, begin(n, &e) < 0 ? -e.no : notebooks_missed(n->db, sb->id, sb->team, &e), &e);
 }
 
-void notebook_context(struct sandbox *sb, struct str answer)
+void notebook_context(struct records *rs, const struct sandbox_facts *sb, struct str answer)
 {
-	struct notebooks *n = sb->front->record.notebooks;
+	struct notebooks *n = rs->notebooks;
 	autojson json_t *o = n ? json_loadb(answer.p ? answer.p : "", answer.n, 0, NULL) : NULL;
 	const char *id = json_string_value(json_object_get(o, "id")),
 		   *language = json_string_value(json_object_get(o, "language"));
@@ -148,9 +218,9 @@ void notebook_context(struct sandbox *sb, struct str answer)
 		told(n, begin(n, &e) < 0 ? -e.no : notebooks_context(n->db, sb->id, id, language, &e), &e);
 }
 
-void notebook_end(struct sandbox *sb)
+void notebook_end(struct records *rs, const struct sandbox_facts *sb)
 {
-	struct notebooks *n = sb->front->record.notebooks;
+	struct notebooks *n = rs->notebooks;
 	struct err e = ERR_INIT;
 
 	if (n)
@@ -158,7 +228,8 @@ void notebook_end(struct sandbox *sb)
 }
 
 struct lost {
-	struct front *front;
+	notebook_exists_fn *exists;
+	void *user;
 	char (*ids)[ID_SIZE];
 	size_t n;
 };
@@ -167,16 +238,16 @@ static void on_live(void *user, const char *sandbox)
 {
 	struct lost *l = user;
 
-	if (sandbox_table_find(l->front->sandbox.table, str_of(sandbox)))
+	if (l->exists(l->user, sandbox))
 		return;
 	l->ids = must_grow(l->ids, (l->n + 1) * sizeof *l->ids);
 	(void)str_copy(l->ids[l->n++], ID_SIZE, str_of(sandbox));
 }
 
-void notebook_end_lost(struct front *f)
+void notebook_end_lost(struct records *rs, notebook_exists_fn *exists, void *user)
 {
-	struct notebooks *n = f->record.notebooks;
-	struct lost l = { .front = f };
+	struct notebooks *n = rs->notebooks;
+	struct lost l = { .exists = exists, .user = user };
 	struct err e = ERR_INIT;
 
 	if (!n)
@@ -201,31 +272,31 @@ static void forget(void *user)
 		timer_arm(n->forgetting, FORGET_PAUSE_MS);
 }
 
-void notebook_prune(struct front *f)
+void notebook_prune(struct records *rs)
 {
-	struct notebooks *n = f->record.notebooks;
+	struct notebooks *n = rs->notebooks;
 	uint64_t bytes = 0;
 	struct err e = ERR_INIT;
 
 	if (!n)
 		return;
 	save(n);
-	told(n, notebooks_drop_ended(n->db, clock_wall_ms() - f->link.opt.notebooks.kept_s * 1000ull, &e), &e);
+	told(n, notebooks_drop_ended(n->db, clock_wall_ms() - rs->link->opt.notebooks_kept_s * 1000ull, &e), &e);
 	for (int i = 0; i < DROPS_MAX && notebooks_bytes(n->db, &bytes, &e) == 0 &&
-	    bytes > (uint64_t)f->link.opt.notebooks.max_mb << 20;
+	    bytes > (uint64_t)rs->link->opt.notebooks_max_mb << 20;
 	    i++) {
 		if (notebooks_drop_oldest(n->db, &e) <= 0)
 			break;
 	}
 	if (!n->forgetting)
-		n->forgetting = timer_new(f->link.loop, forget, n);
+		n->forgetting = timer_new(rs->link->loop, forget, n);
 	if (n->forgetting)
 		timer_arm(n->forgetting, 0);
 }
 
-int notebook_purge(struct front *f, const char *team, int64_t *ret, struct err *e)
+int notebook_purge(struct records *rs, const char *team, int64_t *ret, struct err *e)
 {
-	struct notebooks *n = f->record.notebooks;
+	struct notebooks *n = rs->notebooks;
 
 	*ret = 0;
 	if (!n)
@@ -237,21 +308,21 @@ int notebook_purge(struct front *f, const char *team, int64_t *ret, struct err *
 	return r < 0 ? r : 1;
 }
 
-int notebook_purge_more(struct front *f, struct err *e)
+int notebook_purge_more(struct records *rs, struct err *e)
 {
-	if (!f->record.notebooks)
+	if (!rs->notebooks)
 		return 0;
-	save(f->record.notebooks);
-	return notebooks_forget_some(f->record.notebooks->db, FORGET_MS, e);
+	save(rs->notebooks);
+	return notebooks_forget_some(rs->notebooks->db, FORGET_MS, e);
 }
 
-void notebook_save(struct front *f)
+void notebook_save(struct records *rs)
 {
-	if (f->record.notebooks)
-		save(f->record.notebooks);
+	if (rs->notebooks)
+		save(rs->notebooks);
 }
 
-struct store *notebook_db(struct front *f)
+struct store *notebook_db(struct records *rs)
 {
-	return f->record.notebooks ? f->record.notebooks->db : NULL;
+	return rs->notebooks ? rs->notebooks->db : NULL;
 }

@@ -11,9 +11,11 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/rand.h"
+#include "front/account/accounts.h"
 #include "front/account/keyring.h"
 #include "front/account/metrics.h"
-#include "front/front.h"
+#include "front/link/links.h"
+#include "front/record/records.h"
 #include "front/util/mem.h"
 #include "front/util/vault.h"
 #include "http/json.h"
@@ -27,7 +29,7 @@
 #define NEVER UINT64_MAX
 
 struct webhooks {
-	struct front *front;
+	struct records *rs;
 	struct webhook_list all;
 	int fd; /* -1: atoll-webhooks does not run */
 	struct watch *watch;
@@ -70,11 +72,11 @@ uint64_t webhook_backoff_ms(uint32_t base_ms, uint32_t attempts, uint32_t chance
 
 /* --- the list --- */
 
-struct webhooks *webhooks_new(struct front *f)
+struct webhooks *webhooks_new(struct records *rs)
 {
 	struct webhooks *h = must_alloc(sizeof *h);
 
-	h->front = f;
+	h->rs = rs;
 	h->fd = -1;
 	TAILQ_INIT(&h->all);
 	return h;
@@ -168,7 +170,7 @@ static int save(struct webhooks *h, struct webhook *w, const char *secret, bool 
 	if (secret && label) {
 		buf_done(&w->sealed);
 		w->sealed = BUF_INIT(WEBHOOK_SECRET_MAX + 64);
-		vault_seal(h->front->link.vault, str_of(label), str_of(secret), &w->sealed);
+		vault_seal(h->rs->link->vault, str_of(label), str_of(secret), &w->sealed);
 	}
 	put_events(w, &events);
 
@@ -186,7 +188,7 @@ static int save(struct webhooks *h, struct webhook *w, const char *secret, bool 
 
 	if (!label || w->sealed.bad || !row.events)
 		return err_set(e, ENOMEM, "seal the secret of a webhook");
-	return is_new ? webhooks_add(h->front->link.store, &row, e) : webhooks_set(h->front->link.store, &row, e);
+	return is_new ? webhooks_add(h->rs->link->store, &row, e) : webhooks_set(h->rs->link->store, &row, e);
 }
 
 int webhook_add(struct webhooks *h, struct webhook *w, const char *secret, struct err *e)
@@ -208,7 +210,7 @@ int webhook_set(struct webhooks *h, struct webhook *w, const char *secret, struc
 
 int webhook_drop(struct webhooks *h, struct webhook *w, struct err *e)
 {
-	if (webhooks_drop(h->front->link.store, w->id, e) < 0)
+	if (webhooks_drop(h->rs->link->store, w->id, e) < 0)
 		return -e->no;
 	remove_one(h, w);
 	return 0;
@@ -248,14 +250,14 @@ int webhooks_load(struct webhooks *h, struct err *e)
 {
 	struct webhook *w;
 
-	h->timer = timer_new(h->front->link.loop, on_due, h);
+	h->timer = timer_new(h->rs->link->loop, on_due, h);
 	if (!h->timer)
 		return err_set(e, ENOMEM, "make a timer");
-	if (webhooks_each(h->front->link.store, on_row, h, e) < 0)
+	if (webhooks_each(h->rs->link->store, on_row, h, e) < 0)
 		return -e->no;
 	TAILQ_FOREACH(w, &h->all, link)
 	{
-		if (deliveries_waiting(h->front->link.store, w->id, &w->waiting, e) < 0)
+		if (deliveries_waiting(h->rs->link->store, w->id, &w->waiting, e) < 0)
 			return -e->no;
 	}
 	return 0;
@@ -268,13 +270,13 @@ int webhooks_push_one(struct webhooks *h, struct webhook *w, uint64_t event_seq,
 	struct err e;
 
 	if (w->waiting >= WEBHOOK_WAITING_MAX) {
-		if (h->front->account.metrics->webhooks_dropped++ % 1000 == 0)
+		if (h->rs->account->metrics->webhooks_dropped++ % 1000 == 0)
 			log_warn("the queue of a webhook is full: dropping events", "webhook=%s waiting=%llu", w->id,
 			    (unsigned long long)w->waiting);
 		return -EDQUOT;
 	}
 	uuid_make(ret_id);
-	if (deliveries_add(h->front->link.store, ret_id, w->id, event_seq, clock_wall_ms(), &e) < 0) {
+	if (deliveries_add(h->rs->link->store, ret_id, w->id, event_seq, clock_wall_ms(), &e) < 0) {
 		log_warn("could not queue a delivery", "webhook=%s err=%s", w->id, e.text);
 		return -EIO;
 	}
@@ -313,10 +315,10 @@ static void give_up(struct webhooks *h, struct webhook *w, const struct delivery
 		.error = why };
 	struct err e;
 
-	if (deliveries_set(h->front->link.store, &to, &e) < 0)
+	if (deliveries_set(h->rs->link->store, &to, &e) < 0)
 		log_warn("could not record the outcome of a delivery", "webhook=%s err=%s", w->id, e.text);
 	w->waiting--;
-	h->front->account.metrics->webhooks_failed++;
+	h->rs->account->metrics->webhooks_failed++;
 }
 
 static void send_one(void *user, const struct delivery_row *d)
@@ -329,12 +331,12 @@ static void send_one(void *user, const struct delivery_row *d)
 	autofree char *label = label_of(w);
 	autojson json_t *event = d->event.id ? event_json(&d->event) : NULL;
 	struct hk_job m = { .head = { HK_VERSION, HK_JOB, 0 },
-		.timeout_ms = h->front->link.opt.webhook_timeout_s * 1000,
+		.timeout_ms = h->rs->link->opt.webhook_timeout_s * 1000,
 		.attempt = d->attempts + 1 };
 
 	json_put(&body, event);
 	if (!event || body.bad || !label ||
-	    vault_unseal(h->front->link.vault, str_of(label), buf_view(&w->sealed), &secret) < 0) {
+	    vault_unseal(h->rs->link->vault, str_of(label), buf_view(&w->sealed), &secret) < 0) {
 		s->hopeless = true;
 		w->row = d->seq;
 		w->attempts = d->attempts;
@@ -377,7 +379,7 @@ static bool send_next(struct webhooks *h, struct webhook *w)
 {
 	struct sending s = { .h = h, .w = w };
 	struct err e;
-	int r = deliveries_next(h->front->link.store, w->id, send_one, &s, &e);
+	int r = deliveries_next(h->rs->link->store, w->id, send_one, &s, &e);
 
 	if (r == 0)
 		w->waiting = 0;
@@ -416,7 +418,7 @@ static void give_back(struct webhooks *h)
 
 static void finish(struct webhooks *h, struct webhook *w, const struct hk_done *d)
 {
-	const struct front_options *o = &h->front->link.opt;
+	const struct front_options *o = &h->rs->link->opt;
 	bool tried = d->outcome != HK_LOST || d->head.seq == 0; /* false: atoll-webhooks had no room for it */
 	struct delivery_row to = { .seq = w->row,
 		.attempts = w->attempts + tried,
@@ -444,12 +446,12 @@ static void finish(struct webhooks *h, struct webhook *w, const struct hk_done *
 
 		w->next_mono_ms = clock_mono_ms() + (asked > ms ? asked : ms);
 	}
-	h->front->account.metrics->webhooks_tried[d->outcome]++;
-	h->front->account.metrics->webhooks_failed += to.state == DELIVERY_FAILED;
+	h->rs->account->metrics->webhooks_tried[d->outcome]++;
+	h->rs->account->metrics->webhooks_failed += to.state == DELIVERY_FAILED;
 	log_at(d->outcome == HK_OK ? LOG_LVL_DEBUG : LOG_LVL_INFO, "webhook called",
 	    "webhook=%s outcome=%s status=%u attempt=%u ms=%u%s", w->id, hk_outcome_name(d->outcome), d->status,
 	    to.attempts, d->took_ms, to.state == DELIVERY_FAILED ? " given-up" : "");
-	if (deliveries_set(h->front->link.store, &to, &e) < 0)
+	if (deliveries_set(h->rs->link->store, &to, &e) < 0)
 		log_warn("could not record the outcome of a delivery: it may be sent again", "webhook=%s err=%s", w->id,
 		    e.text);
 }
@@ -506,7 +508,7 @@ void webhooks_link(struct webhooks *h, int fd)
 {
 	hang_up(h);
 	h->fd = fd;
-	h->watch = fd_nonblock(fd, true) < 0 ? NULL : watch_new(h->front->link.loop, fd, WATCH_IN, on_ready, h);
+	h->watch = fd_nonblock(fd, true) < 0 ? NULL : watch_new(h->rs->link->loop, fd, WATCH_IN, on_ready, h);
 	if (!h->watch)
 		hang_up(h);
 	else

@@ -15,7 +15,7 @@
 #include "front/record/events.h"
 #include "store/teams.h"
 
-struct front;
+struct records;
 struct webhooks;
 
 #define WEBHOOKS_PER_TEAM 20
@@ -39,7 +39,7 @@ struct webhook {
 
 TAILQ_HEAD(webhook_list, webhook);
 
-struct webhooks *webhooks_new(struct front *f);
+struct webhooks *webhooks_new(struct records *rs);
 int webhooks_load(struct webhooks *h, struct err *e); /* loads the store */
 void webhooks_link(struct webhooks *h, int fd);       /* a socket to atoll-webhooks, owned */
 void webhooks_free(struct webhooks *h);               /* NULL is fine */

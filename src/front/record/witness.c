@@ -9,14 +9,16 @@
 #include "audit/chain.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "front/account/accounts.h"
 #include "front/account/executions.h"
 #include "front/account/metrics.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/record/audit.h"
 #include "front/record/notebook.h"
+#include "front/record/records.h"
 #include "front/record/scan.h"
 #include "front/record/veil.h"
-#include "front/sandbox/sandbox.h"
+#include "front/util/envd.h"
 #include "front/util/mem.h"
 #include "front/util/request_id.h"
 #include "http/connect.h"
@@ -65,12 +67,14 @@ static const struct act {
 };
 
 struct witness {
-	struct sandbox *sb;
+	struct records *rs;
+	struct sandbox_facts sb;
+	json_t **secrets; /* values of the sandbox that are redacted */
 	const struct act *act;
 	char request[REQUEST_ID_SIZE], session[REQUEST_ID_SIZE];
 	struct buf body;
 	EVP_MD_CTX *sum; /* hash of the whole body, if it is too long to be stored; NULL: it is stored */
-	size_t held;     /* our part of front->record.witnessed */
+	size_t held;     /* our part of records->witnessed */
 	char *coding;    /* content encoding of the body; NULL: none */
 	int64_t content_length;
 	uint64_t up;
@@ -104,20 +108,21 @@ static const struct act *find_act(const struct http_req *rq, uint16_t port)
 	return NULL;
 }
 
-struct witness *witness_new(struct sandbox *sb, const struct http_req *rq, uint16_t port, const char *request)
+struct witness *witness_new(struct records *rs, const struct sandbox_facts *sb, json_t **secrets,
+    const struct http_req *rq, uint16_t port, const char *request)
 {
 	const struct act *act = find_act(rq, port);
 
 	/* Executions are counted even if nothing is recorded. */
-	if (!act ||
-	    (!sb->front->record.audit && !sb->front->record.notebooks && act->how != HOW_CODE &&
-		act->how != HOW_COMMAND))
+	if (!act || (!rs->audit && !rs->notebooks && act->how != HOW_CODE && act->how != HOW_COMMAND))
 		return NULL;
 
 	struct witness *w = must_alloc(sizeof *w);
 	struct str type = http_header_get(&rq->headers, "content-type"), coding;
 
-	w->sb = sb; /* the exchange holds a reference */
+	w->rs = rs;
+	w->sb = *sb; /* the exchange holds a reference to the sandbox */
+	w->secrets = secrets;
 	w->act = act;
 	w->began_us = clock_mono_us();
 	w->content_length = rq->content_length;
@@ -145,11 +150,11 @@ struct witness *witness_new(struct sandbox *sb, const struct http_req *rq, uint1
  * be exceeded. */
 static bool hold(struct witness *w, size_t n)
 {
-	uint64_t others = w->sb->front->record.witnessed - w->held;
+	uint64_t others = w->rs->witnessed - w->held;
 
 	if (n > w->held && others + n > HELD_MAX)
 		return false;
-	w->sb->front->record.witnessed = others + n;
+	w->rs->witnessed = others + n;
 	w->held = n;
 	return true;
 }
@@ -171,8 +176,8 @@ void witness_free(struct witness *w)
 /* The answer has the language of the context. */
 static bool is_context(const struct witness *w)
 {
-	return w->sb->front->record.notebooks && w->act->port == PORT_INTERPRETER && w->act->how == HOW_RPC &&
-	    !w->path && str_is(str_of(w->act->method), "POST");
+	return w->rs->notebooks && w->act->port == PORT_INTERPRETER && w->act->how == HOW_RPC && !w->path &&
+	    str_is(str_of(w->act->method), "POST");
 }
 
 static bool reads_body(void *user)
@@ -191,9 +196,9 @@ static bool reads_answer(void *user)
 
 static uint64_t record(const struct witness *w, const char *kind, json_t *fields)
 {
-	const struct audit_who who = { w->request, w->sb->team, w->sb->key, w->sb->id, w->session };
+	const struct audit_who who = { w->request, w->sb.team, w->sb.key, w->sb.id, w->session };
 
-	return audit_add(w->sb->front, kind, &who, fields);
+	return audit_add(w->rs, kind, &who, fields);
 }
 
 static void set_hash(json_t *o, const char *name, struct str text)
@@ -287,19 +292,19 @@ static json_t *cell_of(const json_t *o)
 /* Secrets given to one call may appear in the output of a later one. */
 static void learn(struct witness *w, const json_t *envs)
 {
-	if (!w->sb->front->record.notebooks && !w->sb->front->link.opt.audit.full)
+	if (!w->rs->notebooks && w->rs->link->opt.audit_code != AUDIT_CODE_FULL)
 		return;
-	veil_learn(&w->sb->secrets, w->sb->spec.env_vars);
-	veil_learn(&w->sb->secrets, envs);
+	veil_learn(w->secrets, w->sb.env_vars);
+	veil_learn(w->secrets, envs);
 }
 
 static void keep_text(const struct witness *w, uint64_t seq, struct str text)
 {
 	autobuf struct buf clean = BUF_INIT(2 * BODY_MAX);
-	struct str kept = veil(text, w->sb->secrets, false, &clean);
+	struct str kept = veil(text, *w->secrets, false, &clean);
 
 	if (!clean.bad)
-		audit_text(w->sb->front, seq, w->sb->team, kept);
+		audit_text(w->rs, seq, w->sb.team, kept);
 }
 
 static void begin_code(struct witness *w)
@@ -320,7 +325,7 @@ static void begin_code(struct witness *w)
 	set_word(fields, "context", ctx);
 	learn(w, json_object_get(o, "env_vars"));
 	keep_text(w, record(w, "code.run", fields), text);
-	if (w->sb->front->record.notebooks && json_is_string(code))
+	if (w->rs->notebooks && json_is_string(code))
 		w->code = cell_of(o);
 }
 
@@ -502,7 +507,7 @@ static void record_once(struct witness *w, int64_t down, enum pump_end how)
 	uint64_t seq = record(w, w->act->kind, fields);
 
 	if (path || source)
-		audit_text(w->sb->front, seq, w->sb->team, str_of(path ? path : source));
+		audit_text(w->rs, seq, w->sb.team, str_of(path ? path : source));
 	w->over = true;
 	buf_done(&w->body);
 	w->body = BUF_INIT(0);
@@ -548,7 +553,7 @@ static void on_data(void *user, struct str data)
 {
 	struct witness *w = user;
 
-	if (w->sb->front->record.notebooks && (w->act->how == HOW_CODE || is_context(w)))
+	if (w->rs->notebooks && (w->act->how == HOW_CODE || is_context(w)))
 		keep_answer(w, data);
 	if (w->over)
 		return;
@@ -588,19 +593,19 @@ static void keep_cell(struct witness *w, const char *outcome)
 
 	autobuf struct buf clean_code = BUF_INIT(2 * BODY_MAX), clean_output = BUF_INIT(2 * NOTEBOOK_CELL_MAX);
 
-	c.code = veil(c.code, w->sb->secrets, false, &clean_code);
-	c.output = veil(buf_view(&w->answer), w->sb->secrets, true, &clean_output);
+	c.code = veil(c.code, *w->secrets, false, &clean_code);
+	c.output = veil(buf_view(&w->answer), *w->secrets, true, &clean_output);
 	if (clean_code.bad || clean_output.bad)
-		notebook_missed(w->sb);
+		notebook_missed(w->rs, &w->sb);
 	else if (code && w->status == 200) /* another status: it was not run */
-		notebook_add(w->sb, &c);
+		notebook_add(w->rs, &w->sb, &c);
 	else if (w->sum && w->status == 200)
-		notebook_missed(w->sb);
+		notebook_missed(w->rs, &w->sb);
 }
 
 static void count(const struct witness *w, enum execution_kind k, const char *outcome)
 {
-	execution_count(w->sb->front->account.metrics, k, execution_outcome_of(outcome), clock_mono_us() - w->began_us);
+	execution_count(w->rs->account->metrics, k, execution_outcome_of(outcome), clock_mono_us() - w->began_us);
 }
 
 static void end_code(struct witness *w, enum pump_end how)
@@ -608,7 +613,7 @@ static void end_code(struct witness *w, enum pump_end how)
 	keep_cell(w, code_outcome(w, how));
 	count(w, EXECUTION_CODE, code_outcome(w, how));
 	if (w->cell.error[0])
-		execution_error(w->sb->front->account.metrics, execution_class_of(str_of(w->cell.error)));
+		execution_error(w->rs->account->metrics, execution_class_of(str_of(w->cell.error)));
 
 	json_t *fields = json_pack("{s:s,s:I,s:I,s:I,s:I}", "outcome", code_outcome(w, how), "ms",
 	    (json_int_t)((clock_mono_us() - w->began_us) / 1000), "output_bytes", (json_int_t)w->cell.bytes, "results",
@@ -633,7 +638,7 @@ static void end_command(struct witness *w, enum pump_end how)
 
 	count(w, EXECUTION_COMMAND, !ran ? outcome : w->process.exit_code == 0 ? "ok" : "error");
 	if (ran && w->process.exit_code != 0)
-		execution_error(w->sb->front->account.metrics, w->process.exit_code < 0 ? ERROR_SIGNAL : ERROR_STATUS);
+		execution_error(w->rs->account->metrics, w->process.exit_code < 0 ? ERROR_SIGNAL : ERROR_STATUS);
 
 	if (w->process.ended)
 		(void)json_object_set_new(fields, "exit_code", json_integer((json_int_t)w->process.exit_code));
@@ -648,7 +653,7 @@ static void on_end(void *user, enum pump_end how)
 	struct witness *w = user;
 
 	if (is_context(w) && w->status == 200 && w->answer.n) {
-		notebook_context(w->sb, buf_view(&w->answer));
+		notebook_context(w->rs, &w->sb, buf_view(&w->answer));
 		w->answer.n = 0;
 	}
 	if (w->over)

@@ -10,14 +10,17 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "front/record/facts.h"
 #include "http/pump.h"
 
 struct http_req;
-struct sandbox;
+struct records;
 struct witness;
 
-/* Returns NULL if nothing about the request is recorded; the other functions accept NULL. */
-struct witness *witness_new(struct sandbox *sb, const struct http_req *rq, uint16_t port, const char *request);
+/* Returns NULL if nothing about the request is recorded; the other functions accept NULL. What *sb points to must
+ * live as long as the witness. *secrets: the values that are redacted, see front/record/veil.h; more are learned. */
+struct witness *witness_new(struct records *rs, const struct sandbox_facts *sb, json_t **secrets,
+    const struct http_req *rq, uint16_t port, const char *request);
 void witness_free(struct witness *w);
 
 extern const struct pump_observer_ops witness_ops;              /* user: struct witness */

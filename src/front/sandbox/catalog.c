@@ -6,10 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "front/account/accounts.h"
 #include "front/account/keyring.h"
 #include "front/account/limits.h"
-#include "front/front.h"
-#include "front/sandbox/sandbox.h"
+#include "front/link/links.h"
+#include "front/sandbox/sandboxes.h"
 
 #define MCP_TEMPLATE "mcp-gateway" /* SDKs request this template for their option 'mcp' */
 
@@ -24,34 +25,35 @@ static int not_found(struct str ref, struct err *e)
 }
 
 /* Looks in the team that the namespace names; without one, in the caller's. */
-static int find_named(const struct front *f, const char *team, const struct snapshot_ref *ref, struct template_row *ret,
-    struct err *e)
+static int find_named(const struct sandboxes *all, const char *team, const struct snapshot_ref *ref,
+    struct template_row *ret, struct err *e)
 {
 	char own[TEMPLATE_NAME_SIZE];
 	struct team *t;
 
 	if (!ref->namespace[0])
-		return templates_by_name(f->link.store, team, ref->name, ret, e);
-	snapshot_namespace(f, team, own);
-	if (strcmp(own, ref->namespace) == 0 && templates_by_name(f->link.store, team, ref->name, ret, e) == 0)
+		return templates_by_name(all->link->store, team, ref->name, ret, e);
+	snapshot_namespace(all, team, own);
+	if (strcmp(own, ref->namespace) == 0 && templates_by_name(all->link->store, team, ref->name, ret, e) == 0)
 		return 0;
-	for (t = keyring_next_team(f->account.keyring, NULL); t; t = keyring_next_team(f->account.keyring, t)) {
-		snapshot_namespace(f, t->id, own);
-		if (strcmp(own, ref->namespace) == 0 && templates_by_name(f->link.store, t->id, ref->name, ret, e) == 0)
+	for (t = keyring_next_team(all->account->keyring, NULL); t; t = keyring_next_team(all->account->keyring, t)) {
+		snapshot_namespace(all, t->id, own);
+		if (strcmp(own, ref->namespace) == 0 &&
+		    templates_by_name(all->link->store, t->id, ref->name, ret, e) == 0)
 			return 0;
 	}
 	return -ENOENT;
 }
 
-int catalog_row(const struct front *f, const char *team, struct str text, struct template_row *ret,
+int catalog_row(const struct sandboxes *all, const char *team, struct str text, struct template_row *ret,
     struct snapshot_ref *ret_ref, struct err *e)
 {
 	struct snapshot_ref ref;
 
 	if (snapshot_ref_parse(text, &ref, e) < 0)
 		return -e->no;
-	if (find_named(f, team, &ref, ret, e) < 0 &&
-	    (ref.namespace[0] || templates_by_id(f->link.store, ref.name, ret, e) < 0))
+	if (find_named(all, team, &ref, ret, e) < 0 &&
+	    (ref.namespace[0] || templates_by_id(all->link->store, ref.name, ret, e) < 0))
 		return not_found(text, e);
 	if (ret_ref)
 		*ret_ref = ref;
@@ -61,12 +63,12 @@ int catalog_row(const struct front *f, const char *team, struct str text, struct
 	return 0;
 }
 
-void catalog_limits(const struct front *f, const struct template *tpl, const struct build_row *b,
+void catalog_limits(const struct sandboxes *all, const struct template *tpl, const struct build_row *b,
     struct msg_limits *ret)
 {
 	struct limits_range range;
 
-	limits_of_template(f, tpl, &range);
+	limits_of_template(all, tpl, &range);
 	*ret = range.defaults;
 	ret->mem_bytes = b->mem_bytes;
 	ret->disk_bytes = b->disk_bytes;
@@ -81,19 +83,19 @@ bool is_build_id(const char *z)
 	    strspn(z, "0123456789abcdef-") == 36;
 }
 
-int catalog_build(const struct front *f, const struct template_row *row, const struct snapshot_ref *ref,
+int catalog_build(const struct sandboxes *all, const struct template_row *row, const struct snapshot_ref *ref,
     struct build_row *ret, struct err *e)
 {
 	struct tag_row tag;
 
 	if (is_build_id(ref->tag)) { /* no tag has the form of a UUID */
-		if (builds_find(f->link.store, ref->tag, ret, e) < 0 || strcmp(ret->template_id, row->id) != 0)
+		if (builds_find(all->link->store, ref->tag, ret, e) < 0 || strcmp(ret->template_id, row->id) != 0)
 			return err_set(e, ENOENT, "build '%s' does not exist for template '%s'", ref->tag, row->name);
-	} else if (tags_find(f->link.store, row->id, ref->tag, &tag, e) < 0) {
+	} else if (tags_find(all->link->store, row->id, ref->tag, &tag, e) < 0) {
 		return ref->has_tag
 		    ? err_set(e, ENOENT, "tag '%s' does not exist for template '%s'", ref->tag, row->name)
 		    : err_set(e, ENOENT, "template '%s' has no build that is ready", row->name);
-	} else if (builds_find(f->link.store, tag.build, ret, e) < 0) {
+	} else if (builds_find(all->link->store, tag.build, ret, e) < 0) {
 		return err_set(e, ENOENT, "template '%s' has no build that is ready", row->name);
 	}
 	if (strcmp(ret->status, "ready") != 0)
@@ -104,12 +106,12 @@ int catalog_build(const struct front *f, const struct template_row *row, const s
 	return 0;
 }
 
-static int take_build(const struct front *f, const struct template_row *row, const struct snapshot_ref *ref,
+static int take_build(const struct sandboxes *all, const struct template_row *row, const struct snapshot_ref *ref,
     struct catalog_entry *ret, struct err *e)
 {
 	struct build_row b;
 
-	if (catalog_build(f, row, ref, &b, e) < 0)
+	if (catalog_build(all, row, ref, &b, e) < 0)
 		return -e->no;
 	*ret = (struct catalog_entry) {
 		.what = b.what,
@@ -120,40 +122,41 @@ static int take_build(const struct front *f, const struct template_row *row, con
 	(void)str_copy(ret->tpl.name, sizeof ret->tpl.name, str_of(row->name));
 	memcpy(ret->tpl.key, b.base_key, sizeof ret->tpl.key);
 	ret->tpl.built_ms = b.finished_ms;
-	catalog_limits(f, &ret->tpl, &b, &ret->limits);
+	catalog_limits(all, &ret->tpl, &b, &ret->limits);
 	memcpy(ret->saved, b.kept, sizeof ret->saved);
 	memcpy(ret->tpl.build, b.id, sizeof ret->tpl.build);
 	return 0;
 }
 
-int catalog_find(const struct front *f, const char *team, struct str text, struct catalog_entry *ret, struct err *e)
+int catalog_find(const struct sandboxes *all, const char *team, struct str text, struct catalog_entry *ret,
+    struct err *e)
 {
 	struct template_row row;
 	struct snapshot_ref ref;
 	const struct template *tp;
 
-	if (catalog_row(f, team, text, &row, &ref, e) == 0)
-		return take_build(f, &row, &ref, ret, e);
-	if (templates_find(&f->sandbox.templates, text, &tp, e) < 0)
+	if (catalog_row(all, team, text, &row, &ref, e) == 0)
+		return take_build(all, &row, &ref, ret, e);
+	if (templates_find(&all->templates, text, &tp, e) < 0)
 		return str_is(text, MCP_TEMPLATE) ? not_found(text, e) : -e->no;
-	*ret = (struct catalog_entry) { .tpl = *tp, .limits = f->account.defaults };
+	*ret = (struct catalog_entry) { .tpl = *tp, .limits = all->account->defaults };
 	return 0;
 }
 
-void catalog_names(const struct front *f, const struct template_row *r, char ret[SNAPSHOT_NAME_SIZE])
+void catalog_names(const struct sandboxes *all, const struct template_row *r, char ret[SNAPSHOT_NAME_SIZE])
 {
 	char ns[TEMPLATE_NAME_SIZE];
 
-	snapshot_namespace(f, r->team, ns);
+	snapshot_namespace(all, r->team, ns);
 	(void)snprintf(ret, SNAPSHOT_NAME_SIZE, "%s/%s", ns, r->name);
 }
 
-void limits_of_template(const struct front *f, const struct template *tpl, struct limits_range *ret)
+void limits_of_template(const struct sandboxes *all, const struct template *tpl, struct limits_range *ret)
 {
-	const struct templates *t = &f->sandbox.templates;
+	const struct templates *t = &all->templates;
 	size_t i = 0;
 
 	while (i < t->n && strcmp(t->v[i].key, tpl->key) != 0)
 		i++;
-	limits_of_name(&f->account, tpl->name, i < t->n ? t->v[i].name : NULL, ret);
+	limits_of_name(all->account, tpl->name, i < t->n ? t->v[i].name : NULL, ret);
 }

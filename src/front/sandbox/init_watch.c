@@ -11,10 +11,12 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/link/warden_link.h"
 #include "front/record/logbook.h"
+#include "front/record/records.h"
 #include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/util/mem.h"
 #include "http/call.h"
 #include "http/json.h"
@@ -59,14 +61,14 @@ static void wake(struct init_watch *w)
 
 static void watch_done(struct init_watch *w)
 {
-	struct front *f = w->sb->front;
+	struct sandboxes *all = w->sb->all;
 
 	w->sb->watch = NULL;
 	sandbox_detach(&w->link);
 	warden_cancel(w->connecting);
 	http_call_free(w->call);
-	TAILQ_REMOVE(&f->sandbox.watches, w, used);
-	f->sandbox.n_watches--;
+	TAILQ_REMOVE(&all->watches, w, used);
+	all->n_watches--;
 	wake(w);
 	buf_done(&w->line);
 	free(w);
@@ -205,7 +207,7 @@ static void on_error(void *user, int no)
 	}
 	http_call_free(take_ptr(&w->call)); /* init has just closed this idle connection: retry on a new one */
 	w->reused = false;
-	w->connecting = warden_ask_id(w->sb->front->link.warden, OP_CONNECT, w->sb->id, "", on_connected, w);
+	w->connecting = box_connect(&w->sb->box, "", on_connected, w);
 }
 
 static const struct http_call_ops ops = { .on_answer = on_answer,
@@ -225,7 +227,7 @@ static void learn_mark(struct sandbox *sb)
 	size_t pos = 0;
 
 	sb->events.known = true;
-	if (logbook_read(sb->front->record.logbook, str_of(sb->id), sb->team, &j, &e) < 0)
+	if (logbook_read(sb->all->record->logbook, str_of(sb->id), sb->team, &j, &e) < 0)
 		return;
 	while (journal_next(&j, &pos, room, &en)) {
 		unsigned long long at, key;
@@ -239,7 +241,7 @@ static void learn_mark(struct sandbox *sb)
 
 static void listen_on(struct init_watch *w, int fd)
 {
-	w->call = http_call_new(w->sb->front->link.loop, fd, &ops, w);
+	w->call = http_call_new(w->sb->all->link->loop, fd, &ops, w);
 	if (w->call)
 		http_call_head(w->call, STR_LIT("GET /atoll/events HTTP/1.1\r\nHost: init\r\n\r\n"), false, false);
 	else
@@ -276,42 +278,42 @@ static void on_broken(struct sandbox_link *l, struct sandbox *sb)
 
 static void watch_begin(struct sandbox *sb)
 {
-	struct front *f = sb->front;
+	struct sandboxes *all = sb->all;
 	struct init_watch *w = must_alloc(sizeof *w);
 
 	if (!sb->events.known)
 		learn_mark(sb);
-	if (f->sandbox.n_watches >= links_max_watches(&f->link))
-		watch_end(TAILQ_LAST(&f->sandbox.watches, watch_list));
+	if (all->n_watches >= links_max_watches(all->link))
+		watch_end(TAILQ_LAST(&all->watches, watch_list));
 	w->sb = sb;
 	w->link.broken = on_broken;
 	w->line = BUF_INIT(LINE_MAX_BYTES);
 	LIST_INIT(&w->waiters);
-	TAILQ_INSERT_HEAD(&f->sandbox.watches, w, used);
-	f->sandbox.n_watches++;
+	TAILQ_INSERT_HEAD(&all->watches, w, used);
+	all->n_watches++;
 	sb->watch = w;
 	sandbox_attach(sb, &w->link);
 
-	int fd = sandbox_idle_take(sb);
+	int fd = sandbox_idle_take_fd(sb);
 
 	w->reused = fd >= 0;
 	if (fd >= 0)
 		listen_on(w, fd);
 	else
-		w->connecting = warden_ask_id(f->link.warden, OP_CONNECT, sb->id, "", on_connected, w);
+		w->connecting = box_connect(&sb->box, "", on_connected, w);
 }
 
 void init_watch_use(struct sandbox *sb)
 {
-	struct front *f = sb->front;
+	struct sandboxes *all = sb->all;
 
 	if (sb->state != SANDBOX_RUNNING)
 		return;
 	if (!sb->watch) {
 		watch_begin(sb);
-	} else if (TAILQ_FIRST(&f->sandbox.watches) != sb->watch) {
-		TAILQ_REMOVE(&f->sandbox.watches, sb->watch, used);
-		TAILQ_INSERT_HEAD(&f->sandbox.watches, sb->watch, used);
+	} else if (TAILQ_FIRST(&all->watches) != sb->watch) {
+		TAILQ_REMOVE(&all->watches, sb->watch, used);
+		TAILQ_INSERT_HEAD(&all->watches, sb->watch, used);
 	}
 }
 
@@ -346,7 +348,7 @@ void init_watch_sync(struct sandbox *sb, void (*fn)(void *user), void *user)
 	*wt = (struct waiter) { .fn = fn, .user = user };
 	LIST_INSERT_HEAD(&w->waiters, wt, link);
 	if (!w->timer)
-		w->timer = timer_new(sb->front->link.loop, on_late, w);
+		w->timer = timer_new(sb->all->link->loop, on_late, w);
 	if (w->timer)
 		timer_arm(w->timer, SYNC_MS);
 }

@@ -13,15 +13,6 @@
 struct init_watch;
 struct sandbox;
 
-#define EVENT_KEYS 8
-
-struct event_mark {                /* the newest events in the log, to recognise duplicates */
-	uint64_t at_ms;            /* time of the newest event, by the clock of init */
-	uint64_t keys[EVENT_KEYS]; /* hashes of the logged events of that millisecond */
-	unsigned n_keys;
-	bool known;
-};
-
 void init_watch_use(struct sandbox *sb); /* called on each use of the sandbox; begins a watch if there is none */
 /* reads what has arrived, then ends the watch; does nothing if there is none */
 void init_watch_end(struct sandbox *sb);

@@ -9,8 +9,9 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/sandbox/table.h"
 #include "http/json.h"
 #include "store/meter.h"
@@ -45,7 +46,7 @@ static void add(const struct sandbox *sb, uint64_t until_ms, uint64_t ms, uint64
 	};
 	struct err e;
 
-	if (meter_add(sb->front->link.store, &row, &e) < 0)
+	if (meter_add(sb->all->link->store, &row, &e) < 0)
 		log_warn("could not record the run time of a sandbox", "id=%s ms=%llu err=%s", sb->id,
 		    (unsigned long long)ms, e.text);
 }
@@ -98,7 +99,7 @@ void meter_load(struct sandbox *sb)
 {
 	struct err e;
 
-	if (meter_sent_total(sb->front->link.store, sb->id, &sb->sent_noted, &e) < 0)
+	if (meter_sent_total(sb->all->link->store, sb->id, &sb->sent_noted, &e) < 0)
 		log_warn("could not read the egress of a sandbox", "id=%s err=%s", sb->id, e.text);
 	sb->sent_seen = sb->sent_noted;
 }
@@ -108,7 +109,7 @@ void meter_adopt(struct sandbox *sb)
 	uint64_t now_ms = clock_wall_ms(), until_ms = now_ms;
 	struct err e;
 
-	if (meter_last(sb->front->link.store, sb->id, &until_ms, &e) < 0)
+	if (meter_last(sb->all->link->store, sb->id, &until_ms, &e) < 0)
 		log_warn("could not read the run time of a sandbox, counting from now", "id=%s err=%s", sb->id, e.text);
 	sb->metered_mono_ms = clock_mono_ms();
 	if (until_ms < now_ms && until_ms >= sb->started_us / 1000)
@@ -125,15 +126,14 @@ void meter_sent(struct sandbox *sb, uint64_t sent_bytes)
 	sb->sent_seen = all;
 	if (sb->metered_mono_ms)
 		return; /* reported with the next write */
-	if (meter_add_sent(sb->front->link.store, sb->id, all - sb->sent_noted, &e) < 0)
+	if (meter_add_sent(sb->all->link->store, sb->id, all - sb->sent_noted, &e) < 0)
 		log_warn("could not record the egress of a sandbox", "id=%s err=%s", sb->id, e.text);
 	sb->sent_noted = all;
 }
 
-void meter_note_all(struct front *f, const char *team)
+void meter_note_all(struct sandboxes *all, const char *team)
 {
-	for (struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
-	    sb = sandbox_table_next(f->sandbox.table, sb)) {
+	for (struct sandbox *sb = sandbox_table_next(all->table, NULL); sb; sb = sandbox_table_next(all->table, sb)) {
 		if (!team || strcmp(sb->team, team) == 0)
 			meter_note(sb);
 	}

@@ -10,20 +10,19 @@
 
 #include <stdint.h>
 
-struct front;
+struct sandboxes;
 struct sandbox;
 
 #define METER_EVERY_S 30
-#define METER_KEPT_DAYS 400
 
 void meter_start(struct sandbox *sb); /* it starts to run now */
 void meter_load(struct sandbox *sb);  /* loads what an earlier front has written about it */
 void meter_adopt(struct sandbox *sb); /* it has been running since before this front started */
 /* writes its use up to now, if it runs; call it before its limits change, too */
 void meter_note(struct sandbox *sb);
-void meter_stop(struct sandbox *sb);                      /* writes its use and stops counting */
-void meter_sent(struct sandbox *sb, uint64_t sent_bytes); /* total bytes sent since its last start */
-void meter_note_all(struct front *f, const char *team);   /* team NULL: all teams */
+void meter_stop(struct sandbox *sb);                          /* writes its use and stops counting */
+void meter_sent(struct sandbox *sb, uint64_t sent_bytes);     /* total bytes sent since its last start */
+void meter_note_all(struct sandboxes *all, const char *team); /* team NULL: all teams */
 
 /* end of the day of from_ms, or until_ms if that is earlier */
 uint64_t meter_day_end(uint64_t from_ms, uint64_t until_ms);

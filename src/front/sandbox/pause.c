@@ -9,6 +9,8 @@
  *
  * Each saved state gets a new name, so that the previous one can be deleted in the background. The row is written
  * before anything is discarded: after a crash the next front finds either the sandbox or its saved state. */
+#include "front/sandbox/pause.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,11 +24,14 @@
 #include "base/log.h"
 #include "base/rand.h"
 #include "base/str.h"
-#include "front/account/metrics.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/link/saved.h"
-#include "front/sandbox/impl.h"
+#include "front/sandbox/end.h"
 #include "front/sandbox/row.h"
+#include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandboxes.h"
+#include "front/sandbox/settle.h"
+#include "front/sandbox/state.h"
 #include "front/sandbox/table.h"
 #include "front/util/mem.h"
 #include "loop/loop.h"
@@ -44,18 +49,6 @@
 static bool has(const struct sandbox *sb, uint32_t what)
 {
 	return sb->saved.what & what;
-}
-
-static void saved_clear(struct sandbox *sb)
-{
-	if (sb->saved.name[0])
-		saved_delete(&sb->front->link, sb->saved.name);
-	memset(&sb->saved, 0, sizeof sb->saved);
-}
-
-void sandbox_delete_saved(struct sandbox *sb)
-{
-	saved_clear(sb);
 }
 
 /* --- pause -------------------------------------------------------------------------------------------------- */
@@ -109,7 +102,7 @@ static void pause_failed(struct pause *p, int no, const char *text)
 	(void)err_set(&sb->fail, no, "pause: %s", text);
 	log_warn("could not pause: the sandbox keeps running", "id=%s err=%s", sb->id, text);
 	sandbox_note_life(sb, LOG_LVL_ERROR, "sandbox could not be paused");
-	saved_clear(sb);
+	sandbox_delete_saved(sb);
 	box_thaw(&sb->box, sb->request, on_thawed_again, sb);
 }
 
@@ -214,7 +207,7 @@ void sandbox_pause(struct sandbox *sb, bool memory)
 	*p = (struct pause) { sandbox_ref(sb), memory };
 	sb->fail = ERR_INIT;
 	sandbox_set_state(sb, SANDBOX_PAUSING); /* closes the front's connections to it */
-	if (memory && sb->front->sandbox.can_checkpoint)
+	if (memory && sb->all->can_checkpoint)
 		box_quiet(&sb->box, QUIET_MS, sb->request, on_quiet, p);
 	else
 		box_freeze(&sb->box, sb->request, on_frozen, p);
@@ -226,7 +219,7 @@ static void on_checkpointed(void *user, const struct box_result *re)
 {
 	struct sandbox *sb = user;
 
-	sb->front->sandbox.checkpoints--;
+	sb->all->checkpoints--;
 	/* Also if a resume overtook it, which may fail: then its memory is to be written all the same. */
 	if (re->no && sb->saved.next_try_ms == UINT64_MAX)
 		sb->saved.next_try_ms = clock_wall_ms() + (TRY_AGAIN_MS << (2 * sb->saved.tries));
@@ -248,45 +241,43 @@ static void on_checkpointed(void *user, const struct box_result *re)
 
 void sandbox_pause_tick(struct sandbox *sb)
 {
-	struct front *f = sb->front;
+	struct sandboxes *all = sb->all;
 
 	if (sb->state != SANDBOX_PAUSED || sb->box.state != BOX_FROZEN || sb->saved.what != SAVED_DISK ||
-	    !f->sandbox.can_checkpoint || f->sandbox.checkpoints >= CHECKPOINTS_MAX || sb->saved.tries >= TRIES_MAX)
+	    !all->can_checkpoint || all->checkpoints >= CHECKPOINTS_MAX || sb->saved.tries >= TRIES_MAX)
 		return;
 	uint64_t now = clock_wall_ms();
 
 	if (now < sb->saved.next_try_ms ||
-	    (!f->sandbox.hurries && !f->sandbox.writes_first &&
-		now < sb->end_ms + f->link.opt.checkpoint_after_s * 1000ull))
+	    (!all->hurries && !all->writes_first && now < sb->end_ms + all->link->opt.checkpoint_after_s * 1000ull))
 		return;
 	sb->saved.tries++;
 	sb->saved.next_try_ms = UINT64_MAX; /* not before this attempt has completed */
-	f->sandbox.checkpoints++;
+	all->checkpoints++;
 	box_checkpoint(&sb->box, sb->saved.name, 0, sb->request, on_checkpointed, sandbox_ref(sb));
 }
 
 /* The front can open no file once it serves, so it opens this one at its start. The last byte is the state: the
  * requester writes 'r'; the front writes 'w' each second while memory is still being written, and 'd' when it is
  * done. */
-int sandbox_hurry_open(struct front *f, struct err *e)
+int sandbox_hurry_open(struct sandboxes *all, struct err *e)
 {
-	autofree char *path = str_fmt("%s/" SANDBOX_HURRY, f->link.opt.state_dir);
+	autofree char *path = str_fmt("%s/" SANDBOX_HURRY, all->link->opt.state_dir);
 
 	if (!path)
 		return err_set(e, ENOMEM, "out of memory");
-	f->sandbox.hurry_fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-	return f->sandbox.hurry_fd < 0 ? err_sys(e, "open '%s'", path) : 0;
+	all->hurry_fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	return all->hurry_fd < 0 ? err_sys(e, "open '%s'", path) : 0;
 }
 
-void sandbox_hurry_look(struct front *f)
+void sandbox_hurry_look(struct sandboxes *all)
 {
 	struct stat st;
 	char word = '\0';
 
-	if (fstat(f->sandbox.hurry_fd, &st) == 0 && st.st_size > 0 &&
-	    pread(f->sandbox.hurry_fd, &word, 1, st.st_size - 1) < 0)
+	if (fstat(all->hurry_fd, &st) == 0 && st.st_size > 0 && pread(all->hurry_fd, &word, 1, st.st_size - 1) < 0)
 		word = '\0';
-	f->sandbox.hurries = word == 'r' || word == 'w';
+	all->hurries = word == 'r' || word == 'w';
 }
 
 static bool will_be_written(const struct sandbox *sb)
@@ -297,55 +288,27 @@ static bool will_be_written(const struct sandbox *sb)
 }
 
 /* A sandbox with no attempts left is not waited for; the requester sees in the store that its memory is missing. */
-static bool is_memory_written(const struct front *f)
+static bool is_memory_written(const struct sandboxes *all)
 {
-	bool works = f->sandbox.checkpoints > 0;
+	bool works = all->checkpoints > 0;
 
-	for (const struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL);
-	    f->sandbox.can_checkpoint && sb && !works; sb = sandbox_table_next(f->sandbox.table, sb))
+	for (const struct sandbox *sb = sandbox_table_next(all->table, NULL); all->can_checkpoint && sb && !works;
+	    sb = sandbox_table_next(all->table, sb))
 		works = will_be_written(sb);
 	return !works;
 }
 
-bool sandbox_write_memory(struct front *f)
+bool sandbox_write_memory(struct sandboxes *all)
 {
-	for (struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
-	    sb = sandbox_table_next(f->sandbox.table, sb))
+	for (struct sandbox *sb = sandbox_table_next(all->table, NULL); sb; sb = sandbox_table_next(all->table, sb))
 		sandbox_pause_tick(sb);
-	return is_memory_written(f);
+	return is_memory_written(all);
 }
 
-void sandbox_hurry_done(struct front *f)
+void sandbox_hurry_done(struct sandboxes *all)
 {
-	if (f->sandbox.hurries && write(f->sandbox.hurry_fd, is_memory_written(f) ? "d" : "w", 1) != 1)
+	if (all->hurries && write(all->hurry_fd, is_memory_written(all) ? "d" : "w", 1) != 1)
 		log_warn("could not report the progress of writing memory", "file=" SANDBOX_HURRY " err=%m");
-}
-
-uint64_t sandbox_memory(const struct sandbox *sb)
-{
-	const struct usage_sample *s = sandbox_live(sb) ? usage_get(&sb->usage, sb->usage.n - 1) : NULL;
-
-	return s ? s->mem_bytes : 0;
-}
-
-void sandbox_reclaim_memory(struct front *f)
-{
-	struct sandbox *best = NULL;
-
-	for (struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
-	    sb = sandbox_table_next(f->sandbox.table, sb)) {
-		if (sb->state == SANDBOX_PAUSED && sb->box.state == BOX_KILLING)
-			return;
-		if (sb->state == SANDBOX_PAUSED && sb->box.state == BOX_FROZEN && has(sb, SAVED_MEMORY) &&
-		    !has(sb, SAVED_NO_RAM) && (!best || sandbox_memory(sb) > sandbox_memory(best)))
-			best = sb;
-	}
-	if (!best)
-		return;
-	sandbox_by(best, "");
-	sandbox_note(best, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "paused sandbox left the memory, it is on disk",
-	    "bytes=%llu", (unsigned long long)sandbox_memory(best));
-	sandbox_reclaim(best);
 }
 
 /* --- resume ------------------------------------------------------------------------------------------------- */
@@ -369,7 +332,7 @@ static void resumed(struct sandbox *sb)
 	row_set(sb, ROW_RUNNING);
 	sandbox_note_life(sb, LOG_LVL_INFO, "sandbox resumed");
 	if (old.name[0])
-		saved_delete(&sb->front->link, old.name);
+		saved_delete(sb->all->link, old.name);
 	sandbox_set_state(sb, SANDBOX_RUNNING);
 }
 
@@ -396,7 +359,7 @@ static void on_settled(void *user, const struct box_result *re)
 	} else {
 		resumed(sb);
 		if (re->fd >= 0)
-			sandbox_idle_put(sb, re->fd);
+			sandbox_idle_put_fd(sb, re->fd);
 	}
 	sandbox_unref(sb);
 }
@@ -425,7 +388,7 @@ static bool begin_later(struct sandbox *sb)
 		return false;
 	struct later *l = must_alloc(sizeof *l);
 
-	l->timer = timer_new(sb->front->link.loop, on_later, l);
+	l->timer = timer_new(sb->all->link->loop, on_later, l);
 	if (!l->timer) {
 		free(l);
 		return false;
@@ -505,7 +468,7 @@ void sandbox_resume(struct sandbox *sb, uint32_t timeout_s, bool memory)
 	sb->resume_timeout_s = timeout_s;
 	sb->resume_by_ms = clock_mono_ms() + GONE_MS;
 	sandbox_set_state(sb, SANDBOX_RESUMING);
-	if (sb->front->sandbox.writes_first) { /* what runs when the front exits is killed: it must stay paused */
+	if (sb->all->writes_first) { /* what runs when the front exits is killed: it must stay paused */
 		resume_failed(sb, ESHUTDOWN, "the server is stopping");
 		return;
 	}

@@ -10,8 +10,9 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/sandbox/spec_rules.h"
 #include "front/sandbox/table.h"
 #include "front/util/mem.h"
@@ -57,7 +58,7 @@ static const char *network_text(const struct sandbox *sb, struct buf *out)
 	if (!network || !spec_network_secret(network))
 		return to_text(network, out);
 	json_put(&plain, network);
-	vault_seal(sb->front->link.vault, str_of(label ? label : ""), buf_view(&plain), &sealed);
+	vault_seal(sb->all->link->vault, str_of(label ? label : ""), buf_view(&plain), &sealed);
 	buf_z(out, SEAL_MARK);
 	base64_encode(out, buf_view(&sealed), false);
 	if (plain.p)
@@ -75,7 +76,7 @@ static int load_network(const struct sandbox *sb, const char *text, json_t **ret
 	if (!text || strncmp(text, SEAL_MARK, strlen(SEAL_MARK)) != 0)
 		return load_object(text, ret);
 	if (!label || base64_decode(str_of(text + strlen(SEAL_MARK)), &sealed) < 0 ||
-	    vault_unseal(sb->front->link.vault, str_of(label), buf_view(&sealed), &plain) < 0)
+	    vault_unseal(sb->all->link->vault, str_of(label), buf_view(&sealed), &plain) < 0)
 		return -EINVAL;
 	int r = load_object(buf_cstr(&plain), ret);
 
@@ -149,7 +150,7 @@ int row_add(struct sandbox *sb, enum row_state state, struct err *e)
 
 	if (metadata.bad || env.bad || network.bad)
 		return err_set(e, E2BIG, "metadata, envVars or network is too large");
-	if (sandboxes_add(sb->front->link.store, &row, e) < 0)
+	if (sandboxes_add(sb->all->link->store, &row, e) < 0)
 		return -e->no;
 	sb->row = ROW_COPY_CURRENT;
 	return 0;
@@ -223,7 +224,7 @@ int row_try(struct sandbox *sb, enum row_state state, struct err *e)
 		.sent_bytes = sb->sent_before,
 	};
 
-	sb->row = sandboxes_set(sb->front->link.store, &row, e) < 0 ? ROW_COPY_LAGS : ROW_COPY_CURRENT;
+	sb->row = sandboxes_set(sb->all->link->store, &row, e) < 0 ? ROW_COPY_LAGS : ROW_COPY_CURRENT;
 	return sb->row == ROW_COPY_LAGS ? -e->no : 0;
 }
 
@@ -240,7 +241,7 @@ void row_set_limits(const struct sandbox *sb)
 	struct row_limits l = row_limits(&sb->spec.limits);
 	struct err e;
 
-	if (sandboxes_set_limits(sb->front->link.store, sb->id, &l, &e) < 0)
+	if (sandboxes_set_limits(sb->all->link->store, sb->id, &l, &e) < 0)
 		complain(sb, &e);
 }
 
@@ -257,7 +258,7 @@ void row_set_network(const struct sandbox *sb)
 	autobuf struct buf network = BUF_INIT(JSON_MAX);
 	struct err e;
 
-	if (sandboxes_set_network(sb->front->link.store, sb->id, sb->spec.flags, network_text(sb, &network), &e) < 0)
+	if (sandboxes_set_network(sb->all->link->store, sb->id, sb->spec.flags, network_text(sb, &network), &e) < 0)
 		complain(sb, &e);
 }
 
@@ -270,7 +271,7 @@ void row_note_active(struct sandbox *sb)
 	if (active_ms == sb->noted_active_ms)
 		return;
 	sb->noted_active_ms = active_ms;
-	if (sandboxes_set_active(sb->front->link.store, sb->id, active_ms, &e) < 0)
+	if (sandboxes_set_active(sb->all->link->store, sb->id, active_ms, &e) < 0)
 		complain(sb, &e);
 }
 
@@ -283,62 +284,61 @@ struct row_ends {
 	char reason[40];
 };
 
-void row_end_id(struct front *f, const char *id, const char *reason)
+void row_end_id(struct sandboxes *all, const char *id, const char *reason)
 {
 	uint64_t now_ms = clock_wall_ms();
 	struct err e;
 
-	if (sandboxes_end(f->link.store, id, now_ms, reason, &e) == 0)
+	if (sandboxes_end(all->link->store, id, now_ms, reason, &e) == 0)
 		return;
 	log_warn("could not record the end of a sandbox, retrying", "id=%s err=%s", id, e.text);
 	struct row_ends *re = must_alloc(sizeof *re);
 
-	*re = (struct row_ends) { .next = f->sandbox.row_ends, .ended_ms = now_ms };
+	*re = (struct row_ends) { .next = all->row_ends, .ended_ms = now_ms };
 	(void)str_copy(re->id, sizeof re->id, str_of(id));
 	(void)str_copy(re->reason, sizeof re->reason, str_of(reason));
-	f->sandbox.row_ends = re;
+	all->row_ends = re;
 }
 
 void row_end(const struct sandbox *sb, const char *reason)
 {
 	if (sb->row != ROW_COPY_NONE)
-		row_end_id(sb->front, sb->id, reason);
+		row_end_id(sb->all, sb->id, reason);
 }
 
 /* Waits until all ends of sandboxes are written, because some may belong to an earlier boot of the host. */
-static int record_host(struct front *f, struct err *e)
+static int record_host(struct sandboxes *all, struct err *e)
 {
-	if (!f->sandbox.host[0] || f->sandbox.row_ends)
+	if (!all->host[0] || all->row_ends)
 		return 0;
-	if (host_set_boot_id(f->link.store, f->sandbox.host, e) < 0)
+	if (host_set_boot_id(all->link->store, all->host, e) < 0)
 		return -e->no;
-	f->sandbox.host[0] = '\0';
+	all->host[0] = '\0';
 	return 0;
 }
 
-void rows_are_of(struct front *f, const char *boot_id)
+void rows_are_of(struct sandboxes *all, const char *boot_id)
 {
 	struct err e;
 
-	(void)str_copy(f->sandbox.host, sizeof f->sandbox.host, str_of(boot_id));
-	if (record_host(f, &e) < 0)
+	(void)str_copy(all->host, sizeof all->host, str_of(boot_id));
+	if (record_host(all, &e) < 0)
 		log_warn("could not record the boot id of the host, retrying", "err=%s", e.text);
 }
 
-void rows_tick(struct front *f)
+void rows_tick(struct sandboxes *all)
 {
 	struct err e;
 
-	for (struct row_ends *re; (re = f->sandbox.row_ends);) {
-		if (sandboxes_end(f->link.store, re->id, re->ended_ms, re->reason, &e) < 0)
+	for (struct row_ends *re; (re = all->row_ends);) {
+		if (sandboxes_end(all->link->store, re->id, re->ended_ms, re->reason, &e) < 0)
 			return; /* the others would fail as well */
-		f->sandbox.row_ends = re->next;
+		all->row_ends = re->next;
 		free(re);
 	}
-	if (record_host(f, &e) < 0)
+	if (record_host(all, &e) < 0)
 		return;
-	for (struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
-	    sb = sandbox_table_next(f->sandbox.table, sb)) {
+	for (struct sandbox *sb = sandbox_table_next(all->table, NULL); sb; sb = sandbox_table_next(all->table, sb)) {
 		bool settled = sb->state == SANDBOX_RUNNING || sb->state == SANDBOX_PAUSED;
 
 		if (sb->row == ROW_COPY_LAGS && settled &&
@@ -347,10 +347,10 @@ void rows_tick(struct front *f)
 	}
 }
 
-void rows_free(struct front *f)
+void rows_free(struct sandboxes *all)
 {
-	for (struct row_ends *re; (re = f->sandbox.row_ends);) {
-		f->sandbox.row_ends = re->next;
+	for (struct row_ends *re; (re = all->row_ends);) {
+		all->row_ends = re->next;
 		free(re);
 	}
 }

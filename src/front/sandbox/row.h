@@ -5,7 +5,7 @@
 #include "base/err.h"
 #include "store/sandboxes.h"
 
-struct front;
+struct sandboxes;
 struct sandbox;
 
 int row_add(struct sandbox *sb, enum row_state state, struct err *e);
@@ -22,11 +22,12 @@ void row_set_limits(const struct sandbox *sb);
 void row_set_network(const struct sandbox *sb);
 void row_note_active(struct sandbox *sb); /* writes the time of last use, if it has changed */
 void row_end(const struct sandbox *sb, const char *reason);
-void row_end_id(struct front *f, const char *id, const char *reason); /* for a sandbox that exists only as a row */
+void row_end_id(struct sandboxes *all, const char *id,
+    const char *reason); /* for a sandbox that exists only as a row */
 
 struct row_ends; /* ends of sandboxes that could not be written to the store yet */
 
 /* records the boot id of the host that the rows belong to; "": not known */
-void rows_are_of(struct front *f, const char *boot_id);
-void rows_tick(struct front *f); /* once a second */
-void rows_free(struct front *f);
+void rows_are_of(struct sandboxes *all, const char *boot_id);
+void rows_tick(struct sandboxes *all); /* once a second */
+void rows_free(struct sandboxes *all);

@@ -10,9 +10,11 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/record/audit_acts.h"
+#include "front/sandbox/facts.h"
 #include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/sandbox/spec_rules.h"
 #include "front/sandbox/table.h"
 #include "front/util/mem.h"
@@ -38,7 +40,7 @@ struct push {
 };
 
 struct rules_link {
-	struct front *front;
+	struct sandboxes *all;
 	int fd;
 	struct watch *watch;
 	uint32_t last_seq;
@@ -47,11 +49,11 @@ struct rules_link {
 
 static void send_waiting(struct rules_link *l);
 
-struct rules_link *rules_link_new(struct front *f)
+struct rules_link *rules_link_new(struct sandboxes *all)
 {
 	struct rules_link *l = must_alloc(sizeof *l);
 
-	l->front = f;
+	l->all = all;
 	l->fd = -1;
 	LIST_INIT(&l->open);
 	return l;
@@ -109,12 +111,14 @@ static int take_refused(struct rules_link *l, const char *msg, size_t n)
 	    !check_text(m.why, sizeof m.why))
 		return -EBADMSG;
 
-	struct sandbox *sb = sandbox_table_find(l->front->sandbox.table, str_of(m.id));
+	struct sandbox *sb = sandbox_table_find(l->all->table, str_of(m.id));
 
 	if (sb) {
+		const struct sandbox_facts of = sandbox_facts(sb);
+
 		sandbox_note(sb, LOG_LVL_WARN, JOURNAL_SECURITY, "connection to the outside refused", "port=%u",
 		    m.port);
-		audit_egress(sb, &m);
+		audit_egress(l->all->record, &of, &m);
 	}
 	return 0;
 }
@@ -182,19 +186,19 @@ static void on_ready(void *user, int events)
 /* Builds the whole message. If a secret is missing, its rule blocks all requests that it matches. */
 static int compose(struct rules_link *l, const struct push *p, uint32_t seq, struct buf *out)
 {
-	struct front *f = l->front;
+	struct sandboxes *all = l->all;
 	const struct sandbox *sb = p->sb;
 	autofree char *label = str_fmt("authority %s", sb->id);
 	struct fe_rules m = { .head = { FE_VERSION, FE_RULES, seq } };
 	struct rules *r = NULL;
 	struct err e = ERR_INIT;
 
-	if (!label || spec_rules_fill(&f->link, sb->team, sb->spec.network, false, &r, &e) < 0) {
+	if (!label || spec_rules_fill(all->link, sb->team, sb->spec.network, false, &r, &e) < 0) {
 		log_error("could not create the network rules of a sandbox", "id=%s err=%s", sb->id, e.text);
 		return -EIO;
 	}
 	memcpy(m.id, sb->id, sizeof m.id);
-	vault_derive(f->link.vault, str_of(label), m.seed);
+	vault_derive(all->link->vault, str_of(label), m.seed);
 	buf_put(out, &m, sizeof m);
 	rules_encode(r, out);
 	rules_free(r);
@@ -250,12 +254,12 @@ void rules_link_set(struct rules_link *l, int fd)
 {
 	hang_up(l);
 	l->fd = fd;
-	l->watch = fd_nonblock(fd, true) < 0 ? NULL : watch_new(l->front->link.loop, fd, WATCH_IN, on_ready, l);
+	l->watch = fd_nonblock(fd, true) < 0 ? NULL : watch_new(l->all->link->loop, fd, WATCH_IN, on_ready, l);
 	if (!l->watch) {
 		hang_up(l);
 		return;
 	}
-	rules_push_all(l->front);
+	rules_push_all(l->all);
 	send_waiting(l);
 }
 
@@ -271,14 +275,14 @@ static void on_late(void *user)
 
 void rules_push(struct sandbox *sb, rules_fn *fn, void *user)
 {
-	struct rules_link *l = sb->front->sandbox.rules;
+	struct rules_link *l = sb->all->rules;
 	struct push *p = must_alloc(sizeof *p);
 
 	*p = (struct push) { .l = l,
 		.sb = sandbox_ref(sb),
 		.fn = fn,
 		.user = user,
-		.timer = timer_new(sb->front->link.loop, on_late, p) };
+		.timer = timer_new(sb->all->link->loop, on_late, p) };
 	if (!p->timer)
 		abort(); /* out of memory, as in must_alloc() */
 	timer_arm(p->timer, WAIT_MS);
@@ -286,22 +290,21 @@ void rules_push(struct sandbox *sb, rules_fn *fn, void *user)
 	send_waiting(l);
 }
 
-static void push_team(struct front *f, const char *team)
+static void push_team(struct sandboxes *all, const char *team)
 {
-	for (struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
-	    sb = sandbox_table_next(f->sandbox.table, sb)) {
+	for (struct sandbox *sb = sandbox_table_next(all->table, NULL); sb; sb = sandbox_table_next(all->table, sb)) {
 		if (sb->state != SANDBOX_STARTING && spec_has_rules(&sb->spec) &&
 		    (!team || strcmp(sb->team, team) == 0))
 			rules_push(sb, NULL, NULL);
 	}
 }
 
-void rules_push_all(struct front *f)
+void rules_push_all(struct sandboxes *all)
 {
-	push_team(f, NULL);
+	push_team(all, NULL);
 }
 
-void rules_refresh(struct front *f, const char *team)
+void rules_refresh(struct sandboxes *all, const char *team)
 {
-	push_team(f, team);
+	push_team(all, team);
 }

@@ -7,12 +7,12 @@
 
 #include <stdbool.h>
 
-struct front;
+struct sandboxes;
 struct rules_link;
 struct sandbox;
 struct spec;
 
-struct rules_link *rules_link_new(struct front *f);
+struct rules_link *rules_link_new(struct sandboxes *all);
 void rules_link_free(struct rules_link *l);        /* NULL is fine */
 void rules_link_set(struct rules_link *l, int fd); /* owned; replaces the previous one */
 
@@ -24,5 +24,5 @@ typedef void rules_fn(void *user, int no, const char *pem);
 
 /* Sends the current rules of a sandbox. fn may be NULL. The sandbox may have ended when fn is called. */
 void rules_push(struct sandbox *sb, rules_fn *fn, void *user);
-void rules_push_all(struct front *f);                  /* for all sandboxes that have rules */
-void rules_refresh(struct front *f, const char *team); /* a secret of the team has changed */
+void rules_push_all(struct sandboxes *all);                  /* for all sandboxes that have rules */
+void rules_refresh(struct sandboxes *all, const char *team); /* a secret of the team has changed */

@@ -6,16 +6,18 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "front/account/accounts.h"
 #include "front/account/alerts.h"
 #include "front/account/metrics.h"
 #include "front/account/usage.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/link/warden_link.h"
 #include "front/record/audit.h"
-#include "front/record/events.h"
 #include "front/sandbox/charge.h"
+#include "front/sandbox/facts.h"
 #include "front/sandbox/meter.h"
 #include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/util/mem.h"
 #include "ipc/msg.h"
 
@@ -35,7 +37,7 @@ const struct msg_usage *usage_take(struct sandbox *sb, const struct warden_reply
 
 	if (!m)
 		return NULL;
-	sb->front->sandbox.memory.used_bytes = m->all_bytes;
+	sb->all->memory.used_bytes = m->all_bytes;
 	if (sandbox_gone(sb))
 		return NULL;
 	if (!sb->paid.known)
@@ -49,18 +51,18 @@ const struct msg_usage *usage_take(struct sandbox *sb, const struct warden_reply
 
 static void tell_alert(struct sandbox *sb, enum alert a, double used, double limit)
 {
-	uint32_t threshold = sb->front->link.opt.alert_percent[a];
+	uint32_t threshold = alert_percent(&sb->all->link->opt, a);
 	int percent = (int)(used * 100 / limit);
 
-	sb->front->account.metrics->alerts[a]++;
+	sb->all->account->metrics->alerts[a]++;
 	log_warn("sandbox is near a limit", "id=%s resource=%s percent=%d threshold=%u", sb->id, alert_name(a), percent,
 	    threshold);
 	sandbox_note(sb, LOG_LVL_WARN, JOURNAL_SECURITY, "near a limit", "resource=%s percent=%d threshold=%u",
 	    alert_name(a), percent, threshold);
-	(void)audit_add(sb->front, "resource.threshold",
+	(void)audit_add(sb->all->record, "resource.threshold",
 	    &(struct audit_who) { .team = sb->team, .key = sb->key, .sandbox = sb->id },
 	    json_pack("{s:s,s:i,s:i}", "resource", alert_name(a), "percent", percent, "threshold", (int)threshold));
-	event_note(sb, EVENT_THRESHOLD,
+	sandbox_event(sb, EVENT_THRESHOLD,
 	    json_pack("{s:s,s:i,s:i,s:I,s:I}", "resource", alert_name(a), "percent", percent, "threshold",
 		(int)threshold, "used", (json_int_t)used, "limit", (json_int_t)limit));
 }
@@ -78,7 +80,7 @@ static void look_for_alerts(struct sandbox *sb, const struct msg_usage *m)
 	};
 
 	for (enum alert a = 0; a < ALERTS; a++) {
-		if (alert_crossed(&sb->alerts, a, sb->front->link.opt.alert_percent[a], use[a][0], use[a][1]))
+		if (alert_crossed(&sb->alerts, a, alert_percent(&sb->all->link->opt, a), use[a][0], use[a][1]))
 			tell_alert(sb, a, use[a][0], use[a][1]);
 	}
 }
@@ -99,11 +101,11 @@ void usage_tick(struct sandbox *sb, uint64_t now_mono_ms)
 	struct usage_ring *r = &sb->usage;
 
 	if (sb->state != SANDBOX_RUNNING || r->asked || now_mono_ms < r->next_mono_ms ||
-	    warden_silent(sb->front->link.warden))
+	    warden_silent(sb->all->link->warden))
 		return;
 	r->asked = true;
 	r->next_mono_ms = now_mono_ms + USAGE_EVERY_MS;
-	(void)warden_ask_id(sb->front->link.warden, OP_USAGE, sb->id, "", on_usage, sandbox_ref(sb));
+	(void)warden_ask_id(sb->all->link->warden, OP_USAGE, sb->id, "", on_usage, sandbox_ref(sb));
 }
 
 struct first {
@@ -124,7 +126,7 @@ static void on_first(void *user, const struct warden_reply *re)
 
 bool usage_lacks_first(const struct sandbox *sb)
 {
-	return sb->usage.n == 0 && sb->state == SANDBOX_RUNNING && !warden_silent(sb->front->link.warden);
+	return sb->usage.n == 0 && sb->state == SANDBOX_RUNNING && !warden_silent(sb->all->link->warden);
 }
 
 void usage_first(struct sandbox *sb, void (*then)(void *user), void *user)
@@ -132,5 +134,5 @@ void usage_first(struct sandbox *sb, void (*then)(void *user), void *user)
 	struct first *first = must_alloc(sizeof *first);
 
 	*first = (struct first) { .sb = sandbox_ref(sb), .then = then, .user = user };
-	(void)warden_ask_id(sb->front->link.warden, OP_USAGE, sb->id, "", on_first, first);
+	(void)warden_ask_id(sb->all->link->warden, OP_USAGE, sb->id, "", on_first, first);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/sandbox: one sandbox as the front knows it, and its lifecycle.
+/* front/sandbox/sandbox: one sandbox as the front knows it. What changes its state is in life.h, start.h, pause.h,
+ * save.h and end.h.
  *
  *	STARTING --> RUNNING --> PAUSING --> PAUSED --> RESUMING --> RUNNING
  *	             RUNNING --> SAVING (others will be started from it) --> RUNNING
@@ -19,9 +20,9 @@
 #include "front/account/metrics.h"
 #include "front/account/usage.h"
 #include "front/link/box.h"
+#include "front/link/saved.h"
 #include "front/link/upstream.h"
 #include "front/record/journal.h"
-#include "front/sandbox/init_watch.h"
 #include "front/sandbox/spec.h"
 #include "front/util/expiry.h"
 #include "front/util/token.h"
@@ -29,13 +30,12 @@
 #include "loop/share.h"
 #include "store/teams.h"
 
-struct front;
 struct ruling;
 struct sandbox;
-struct sandbox_row;
-struct template;
+struct init_watch;
+struct sandboxes;
+struct stream;
 struct timer;
-struct warm_pool_gift;
 
 enum sandbox_state {
 	SANDBOX_STARTING,
@@ -83,13 +83,6 @@ struct sandbox_link {
 LIST_HEAD(sandbox_waiters, sandbox_waiter);
 LIST_HEAD(sandbox_links, sandbox_link);
 
-/* What is saved of a sandbox or template. The values are written to the store: never renumber. */
-#define SAVED_DISK 1u
-#define SAVED_MEMORY 2u
-#define SAVED_START 8u /* of a template without memory: the start command has to be run */
-/* The sandbox was paused, or is to be resumed, without its memory: if the warden still has it, it is to be killed. */
-#define SAVED_NO_RAM 4u
-
 struct sandbox_saved {
 	char name[ID_SIZE];   /* "": nothing is saved */
 	uint32_t what;        /* SAVED_* */
@@ -99,8 +92,17 @@ struct sandbox_saved {
 	char why_not[200];    /* why the last attempt failed */
 };
 
+#define EVENT_KEYS 8
+
+struct event_mark {                /* the newest events in the log, to recognise duplicates */
+	uint64_t at_ms;            /* time of the newest event, by the clock of init */
+	uint64_t keys[EVENT_KEYS]; /* hashes of the logged events of that millisecond */
+	unsigned n_keys;
+	bool known;
+};
+
 struct sandbox {
-	struct front *front;
+	struct sandboxes *all;
 	char id[ID_SIZE];
 	char team[TEAM_ID_SIZE];
 	char key[TEAM_ID_SIZE]; /* the API key that created it; "": none */
@@ -162,70 +164,29 @@ struct sandbox {
 	struct sandbox *next;     /* in its bucket of the table */
 };
 
-/* The limits in the form that the warden expects. */
-struct msg_limits sandbox_limits_to_send(const struct sandbox *sb, const struct msg_limits *l);
-/* Creates a sandbox in STARTING, in the table. warm: a member taken from the warm pool; the caller starts it with
- * sandbox_start_warm(), its row is written once it runs, and this call does not fail. If warm is NULL, the row is
- * written, and the caller starts it with sandbox_start_cold(). Takes ownership of what *sp owns. */
-int sandbox_new(struct front *f, const char *team, const char *key, struct spec *sp, const struct warm_pool_gift *warm,
-    struct sandbox **ret, struct err *e);
-/* Recreates a sandbox from its row after a restart of the front; NULL: the row is damaged. */
-struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, bool live, bool frozen);
 struct sandbox *sandbox_ref(struct sandbox *sb);
 void sandbox_unref(struct sandbox *sb); /* NULL is fine */
 
-/* Reports the number of its processes killed at its memory limit since its start. */
-void sandbox_oom(struct sandbox *sb, uint32_t kills);
-/* Both end in RUNNING, or in ENDING or DEAD with `fail` set. */
-void sandbox_start_warm(struct sandbox *sb); /* only sends the settings; if that fails, starts another sandbox */
-void sandbox_start_cold(struct sandbox *sb);
-void sandbox_started(struct sandbox *sb);      /* called by start.c */
-void sandbox_start_afresh(struct sandbox *sb); /* discards the member from the warm pool and starts cold */
-void sandbox_make_id(const struct front *f, char id[ID_SIZE]);
-/* RUNNING only; ends in PAUSED, or in RUNNING with `fail` set */
-void sandbox_pause(struct sandbox *sb, bool memory);
-/* PAUSED only; ends in RUNNING, or in PAUSED with `fail` set */
-void sandbox_resume(struct sandbox *sb, uint32_t timeout_s, bool memory);
-void sandbox_run_on(struct sandbox *sb); /* thaws a PAUSING sandbox whose pause an earlier front did not finish */
-/* 'atoll backup' uses this file in the front's directory to request that all memory that is only in RAM is written
- * to disk at once, and reads the progress from it. Each second: sandbox_hurry_look(), then sandbox_pause_tick()
- * for all, then sandbox_hurry_done(). */
-#define SANDBOX_HURRY "write-memory"
-int sandbox_hurry_open(struct front *f, struct err *e);
-void sandbox_hurry_look(struct front *f);
-void sandbox_hurry_done(struct front *f);
-/* The server stops, and its sandboxes are killed: begins to write memory that is only in RAM. Returns true when
- * nothing is left to wait for. */
-bool sandbox_write_memory(struct front *f);
-/* once a second: writes the checkpoint of a paused sandbox when it is due */
-void sandbox_pause_tick(struct sandbox *sb);
-/* The warden reports the exit of the box. The sandbox ends, stays paused with its saved state, or is started
- * again. */
-void sandbox_box_exited(struct sandbox *sb, enum end_reason why, const char *reason);
 bool sandbox_live(const struct sandbox *sb); /* whether the warden has it and counts its use */
 /* True during sandbox_save(); the sandbox may run again while its memory is still being written. */
 bool sandbox_being_saved(const struct sandbox *sb);
-void sandbox_delete_saved(struct sandbox *sb);
 uint64_t sandbox_memory(const struct sandbox *sb); /* bytes of memory in its last sample */
-/* Removes the largest paused sandbox that has a checkpoint from memory; one at a time. */
-void sandbox_reclaim_memory(struct front *f);
-void sandbox_kill(struct sandbox *sb, enum end_reason why,
-    const char *reason); /* it has left the table on return; DEAD once the warden has confirmed */
-void sandbox_exited(struct sandbox *sb, enum end_reason why, const char *reason); /* it has ended by itself */
-void sandbox_expired(struct expiry_entry *en);
-void sandbox_forget(struct sandbox *sb); /* frees it because the front ends; the sandbox keeps running */
-
+/* wall clock in microseconds, so that sandboxes started within one millisecond have an order */
+uint64_t sandbox_now_us(void);
 /* end_ms, or the end of its maximum lifetime if that is earlier */
 uint64_t sandbox_latest_end(const struct sandbox *sb, uint64_t end_ms);
-void sandbox_set_timeout(struct sandbox *sb, uint32_t timeout_s, bool extend_only); /* RUNNING only */
 void sandbox_wait(struct sandbox *sb, struct sandbox_waiter *w);
 void sandbox_attach(struct sandbox *sb, struct sandbox_link *l);
-void sandbox_detach(struct sandbox_link *l); /* does nothing if l is not attached */
+void sandbox_detach(struct sandbox_link *l);  /* does nothing if l is not attached */
+void sandbox_break_links(struct sandbox *sb); /* ends all connections to a sandbox that has stopped running */
 
 /* Idle connections to its init. Their total number is limited. */
-int sandbox_idle_take(struct sandbox *sb);         /* -1: none */
-void sandbox_idle_put(struct sandbox *sb, int fd); /* owns fd */
-void sandbox_idle_tick(struct sandbox *sb);        /* closes those idle for too long */
+struct stream *sandbox_idle_take(struct sandbox *sb);        /* NULL: none */
+int sandbox_idle_take_fd(struct sandbox *sb);                /* -1: none */
+void sandbox_idle_put(struct sandbox *sb, struct stream *s); /* owns s */
+void sandbox_idle_put_fd(struct sandbox *sb, int fd);        /* owns fd */
+void sandbox_idle_close(struct sandbox *sb);
+void sandbox_idle_tick(struct sandbox *sb); /* closes those idle for too long */
 
 void sandbox_by(struct sandbox *sb,
     const char *request); /* correlation id of the request that causes the next changes; "": none */
@@ -238,12 +199,12 @@ uint64_t sandbox_active_ms(const struct sandbox *sb); /* time of last use; now, 
 void sandbox_note(struct sandbox *sb, enum log_level level, enum journal_kind kind, const char *message,
     const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
+void sandbox_note_life(struct sandbox *sb, enum log_level level, const char *message);
 /* Like sandbox_note(). A time in the past is used as it is, but never one before that of the previous entry. */
 void sandbox_note_entry(struct sandbox *sb, struct journal_entry *en);
 
 enum memory_place sandbox_memory_place(const struct sandbox *sb);
 const char *sandbox_memory_name(const struct sandbox *sb); /* where the memory of a paused sandbox is, for clients */
-bool sandbox_may_follow(enum sandbox_state from, enum memory_place at, enum sandbox_state to);
 /* STARTING, from the warm pool, and not settled yet. */
 bool sandbox_is_warm(const struct sandbox *sb);
 const char *sandbox_state_name(const struct sandbox *sb); /* "running" or "paused", as clients see it */

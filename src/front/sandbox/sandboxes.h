@@ -7,10 +7,8 @@
 #include <sys/queue.h>
 
 #include "base/boot_id.h"
-#include "front/sandbox/memory.h"
-#include "front/sandbox/snapshots.h"
 #include "front/sandbox/template.h"
-#include "front/sandbox/volumes.h"
+#include "front/util/memory.h"
 
 struct accounts;
 struct departed;
@@ -21,9 +19,14 @@ struct records;
 struct row_ends;
 struct rules_link;
 struct sandbox_table;
+struct snapshot;
+struct volume;
 struct warm_pool;
 
 LIST_HEAD(departed_list, departed);
+LIST_HEAD(snapshot_list, snapshot); /* newest first */
+LIST_HEAD(volume_list, volume);
+LIST_HEAD(volume_drop_list, volume_drop);
 TAILQ_HEAD(watch_list, init_watch);
 
 struct sandboxes {
@@ -40,6 +43,7 @@ struct sandboxes {
 	struct templates templates;
 	struct snapshot_list snapshots;
 	struct volume_list volumes;
+	struct volume_drop_list volume_drops; /* deletions in progress */
 	struct departed_list departed; /* sandboxes that have left the table and whose final use is not reported yet */
 	uint32_t n_departed;
 	struct row_ends *row_ends; /* see front/sandbox/row.h */

@@ -8,9 +8,10 @@
 
 #include "base/log.h"
 #include "base/rand.h"
-#include "front/front.h"
 #include "front/link/saved.h"
-#include "front/sandbox/impl.h"
+#include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandboxes.h"
+#include "front/sandbox/state.h"
 #include "front/util/mem.h"
 
 #define QUIET_MS 1000
@@ -32,7 +33,7 @@ struct save {
 static void finish(struct save *s, bool exited)
 {
 	if (s->re.e.no && s->re.name[0]) /* may be incomplete */
-		saved_delete(&s->sb->front->link, s->re.name);
+		saved_delete(s->sb->all->link, s->re.name);
 	if (!exited)
 		sandbox_save_over(s->sb);
 	s->fn(s->user, &s->re);
@@ -57,7 +58,7 @@ static void begin(struct save *s);
 
 static void begin_again(struct save *s)
 {
-	saved_delete(&s->sb->front->link, s->re.name);
+	saved_delete(s->sb->all->link, s->re.name);
 	memset(&s->re, 0, sizeof s->re);
 	s->again = s->released = false;
 	begin(s);
@@ -125,8 +126,7 @@ static void on_checkpointed(void *user, const struct box_result *re)
 
 static bool wants_memory(const struct save *s)
 {
-	return s->memory == SAVE_MEMORY ||
-	    (s->memory == SAVE_MEMORY_IF_POSSIBLE && s->sb->front->sandbox.can_checkpoint);
+	return s->memory == SAVE_MEMORY || (s->memory == SAVE_MEMORY_IF_POSSIBLE && s->sb->all->can_checkpoint);
 }
 
 static void on_snapshotted(void *user, const struct box_result *re)

@@ -10,10 +10,11 @@
 
 #include "base/log.h"
 #include "base/rand.h"
+#include "front/account/accounts.h"
 #include "front/account/keyring.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/link/saved.h"
-#include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/util/mem.h"
 #include "front/util/token.h"
 #include "ipc/check.h"
@@ -65,9 +66,9 @@ void snapshot_build_id(const struct snapshot *sn, char ret[TPL_BUILD_SIZE])
 	uuid_put(hash, 8, ret);
 }
 
-void snapshot_namespace(const struct front *f, const char *team, char ret[TEMPLATE_NAME_SIZE])
+void snapshot_namespace(const struct sandboxes *all, const char *team, char ret[TEMPLATE_NAME_SIZE])
 {
-	const struct team *t = keyring_team(f->account.keyring, str_of(team));
+	const struct team *t = keyring_team(all->account->keyring, str_of(team));
 	size_t n = 0;
 
 	for (const char *p = t ? t->name : team; *p && n < TEMPLATE_NAME_SIZE - 1; p++)
@@ -75,7 +76,7 @@ void snapshot_namespace(const struct front *f, const char *team, char ret[TEMPLA
 	ret[n] = '\0';
 }
 
-bool snapshot_matches(const struct front *f, const struct snapshot *sn, const struct snapshot_ref *ref)
+bool snapshot_matches(const struct sandboxes *all, const struct snapshot *sn, const struct snapshot_ref *ref)
 {
 	char ns[TEMPLATE_NAME_SIZE];
 
@@ -85,30 +86,30 @@ bool snapshot_matches(const struct front *f, const struct snapshot *sn, const st
 		return true;
 	if (!sn->alias[0] || strcmp(sn->alias, ref->name) != 0)
 		return false;
-	snapshot_namespace(f, sn->team, ns);
+	snapshot_namespace(all, sn->team, ns);
 	return !ref->namespace[0] || strcmp(ref->namespace, ns) == 0;
 }
 
-struct snapshot *snapshot_find(const struct front *f, const char *team, const struct snapshot_ref *ref)
+struct snapshot *snapshot_find(const struct sandboxes *all, const char *team, const struct snapshot_ref *ref)
 {
 	struct snapshot_ref exact = *ref;
 	struct snapshot *sn;
 
 	exact.has_tag = true; /* no tag means "default" */
-	LIST_FOREACH(sn, &f->sandbox.snapshots, link)
+	LIST_FOREACH(sn, &all->snapshots, link)
 	{
-		if (strcmp(sn->team, team) == 0 && snapshot_matches(f, sn, &exact))
+		if (strcmp(sn->team, team) == 0 && snapshot_matches(all, sn, &exact))
 			return sn;
 	}
 	return NULL;
 }
 
-void snapshot_names(const struct front *f, const struct snapshot *sn, char id[SNAPSHOT_NAME_SIZE],
+void snapshot_names(const struct sandboxes *all, const struct snapshot *sn, char id[SNAPSHOT_NAME_SIZE],
     char name[SNAPSHOT_NAME_SIZE])
 {
 	char ns[TEMPLATE_NAME_SIZE];
 
-	snapshot_namespace(f, sn->team, ns);
+	snapshot_namespace(all, sn->team, ns);
 	name[0] = '\0';
 	if (sn->alias[0])
 		(void)snprintf(name, SNAPSHOT_NAME_SIZE, "%s/%s", ns, sn->alias);
@@ -121,11 +122,11 @@ static void snapshot_free(struct snapshot *sn)
 	free(sn);
 }
 
-void snapshot_place(const struct front *f, struct snapshot *sn)
+void snapshot_place(const struct sandboxes *all, struct snapshot *sn)
 {
 	const struct snapshot *other;
 
-	LIST_FOREACH(other, &f->sandbox.snapshots, link)
+	LIST_FOREACH(other, &all->snapshots, link)
 	{
 		if (sn->alias[0] && strcmp(other->team, sn->team) == 0 && strcmp(other->alias, sn->alias) == 0) {
 			memcpy(sn->template_id, other->template_id, sizeof sn->template_id);
@@ -135,7 +136,7 @@ void snapshot_place(const struct front *f, struct snapshot *sn)
 	rand_label(sn->template_id, 20);
 }
 
-static int write_row(struct front *f, const struct snapshot *sn, struct err *e)
+static int write_row(struct sandboxes *all, const struct snapshot *sn, struct err *e)
 {
 	struct snapshot_row row = {
 		.template_id = sn->template_id,
@@ -156,42 +157,42 @@ static int write_row(struct front *f, const struct snapshot *sn, struct err *e)
 		.volumes = sn->volumes,
 	};
 
-	return snapshots_put(f->link.store, &row, e);
+	return snapshots_put(all->link->store, &row, e);
 }
 
-int snapshot_add(struct front *f, struct snapshot *sn, struct err *e)
+int snapshot_add(struct sandboxes *all, struct snapshot *sn, struct err *e)
 {
 	struct snapshot *old;
 
-	if (write_row(f, sn, e) < 0) {
+	if (write_row(all, sn, e) < 0) {
 		snapshot_free(sn);
 		return -e->no;
 	}
-	LIST_FOREACH(old, &f->sandbox.snapshots, link)
+	LIST_FOREACH(old, &all->snapshots, link)
 	{
 		if (strcmp(old->template_id, sn->template_id) != 0 || strcmp(old->tag, sn->tag) != 0)
 			continue;
-		saved_delete(&f->link, old->saved);
+		saved_delete(all->link, old->saved);
 		LIST_REMOVE(old, link);
 		snapshot_free(old);
 		break;
 	}
-	LIST_INSERT_HEAD(&f->sandbox.snapshots, sn, link);
+	LIST_INSERT_HEAD(&all->snapshots, sn, link);
 	return 0;
 }
 
-int snapshot_remove(struct front *f, struct snapshot *sn, struct err *e)
+int snapshot_remove(struct sandboxes *all, struct snapshot *sn, struct err *e)
 {
-	if (snapshots_drop(f->link.store, sn->template_id, sn->tag, e) < 0)
+	if (snapshots_drop(all->link->store, sn->template_id, sn->tag, e) < 0)
 		return -e->no;
-	saved_delete(&f->link, sn->saved);
+	saved_delete(all->link, sn->saved);
 	LIST_REMOVE(sn, link);
 	snapshot_free(sn);
 	return 0;
 }
 
 struct load {
-	struct front *f;
+	struct sandboxes *all;
 	bool (*is_saved)(void *user, const char *name, bool *ret_memory);
 	void *user;
 };
@@ -220,23 +221,23 @@ static int on_row(void *user, const struct snapshot_row *r)
 		snapshot_free(sn);
 		return 0;
 	}
-	LIST_INSERT_HEAD(&l->f->sandbox.snapshots, sn, link);
+	LIST_INSERT_HEAD(&l->all->snapshots, sn, link);
 	return 0;
 }
 
-int snapshots_load(struct front *f, bool (*is_saved)(void *user, const char *name, bool *ret_memory), void *user,
+int snapshots_load(struct sandboxes *all, bool (*is_saved)(void *user, const char *name, bool *ret_memory), void *user,
     struct err *e)
 {
-	struct load l = { f, is_saved, user };
+	struct load l = { all, is_saved, user };
 
-	return snapshots_each(f->link.store, on_row, &l, e);
+	return snapshots_each(all->link->store, on_row, &l, e);
 }
 
-void snapshots_free(struct front *f)
+void snapshots_free(struct sandboxes *all)
 {
 	struct snapshot *sn;
 
-	while ((sn = LIST_FIRST(&f->sandbox.snapshots))) {
+	while ((sn = LIST_FIRST(&all->snapshots))) {
 		LIST_REMOVE(sn, link);
 		snapshot_free(sn);
 	}

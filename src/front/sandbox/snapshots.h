@@ -19,7 +19,7 @@
 #define SNAPSHOT_TAG_SIZE 64
 #define SNAPSHOT_NAME_SIZE (2 * TEMPLATE_NAME_SIZE + SNAPSHOT_TAG_SIZE)
 
-struct front;
+struct sandboxes;
 struct snapshot_row;
 
 struct snapshot {
@@ -30,14 +30,12 @@ struct snapshot {
 	char team[TEAM_ID_SIZE];
 	char source[ID_SIZE]; /* id of the sandbox that it was made from */
 	char saved[ID_SIZE];  /* name of the saved state, for the warden */
-	uint32_t what;        /* SAVED_* of front/sandbox/sandbox.h */
+	uint32_t what;        /* SAVED_* of front/link/saved.h */
 	struct template base;
 	struct msg_limits limits;
 	char *volumes; /* volumes that the source had mounted: JSON as in struct spec, or NULL; owned */
 	uint64_t created_ms;
 };
-
-LIST_HEAD(snapshot_list, snapshot); /* newest first */
 
 struct snapshot_ref {                       /* "[namespace/]name[:tag]", in lower case */
 	char namespace[TEMPLATE_NAME_SIZE]; /* "": none was given */
@@ -52,23 +50,23 @@ int snapshot_ref_parse(struct str text, struct snapshot_ref *ret, struct err *e)
 /* snapshot_namespace(): the prefix of a team's own names. */
 /* Each version of a snapshot appears to clients as a build. */
 void snapshot_build_id(const struct snapshot *sn, char ret[TPL_BUILD_SIZE]);
-void snapshot_namespace(const struct front *f, const char *team, char ret[TEMPLATE_NAME_SIZE]);
+void snapshot_namespace(const struct sandboxes *all, const char *team, char ret[TEMPLATE_NAME_SIZE]);
 
 /* The team's own snapshot of that name, or NULL. */
-struct snapshot *snapshot_find(const struct front *f, const char *team, const struct snapshot_ref *ref);
+struct snapshot *snapshot_find(const struct sandboxes *all, const char *team, const struct snapshot_ref *ref);
 /* A ref without a tag matches any tag. */
-bool snapshot_matches(const struct front *f, const struct snapshot *sn, const struct snapshot_ref *ref);
+bool snapshot_matches(const struct sandboxes *all, const struct snapshot *sn, const struct snapshot_ref *ref);
 
-void snapshot_names(const struct front *f, const struct snapshot *sn, char id[SNAPSHOT_NAME_SIZE],
+void snapshot_names(const struct sandboxes *all, const struct snapshot *sn, char id[SNAPSHOT_NAME_SIZE],
     char name[SNAPSHOT_NAME_SIZE]);
 
 /* Sets its template id: a new one, or that of the team's other snapshots with the same name. */
-void snapshot_place(const struct front *f, struct snapshot *sn);
+void snapshot_place(const struct sandboxes *all, struct snapshot *sn);
 
 /* Takes ownership of sn, also on failure. Replaces the snapshot that had its name and tag. */
-int snapshot_add(struct front *f, struct snapshot *sn, struct err *e);
-int snapshot_remove(struct front *f, struct snapshot *sn, struct err *e); /* deletes its saved state as well */
+int snapshot_add(struct sandboxes *all, struct snapshot *sn, struct err *e);
+int snapshot_remove(struct sandboxes *all, struct snapshot *sn, struct err *e); /* deletes its saved state as well */
 
-int snapshots_load(struct front *f, bool (*is_saved)(void *user, const char *name, bool *ret_memory), void *user,
+int snapshots_load(struct sandboxes *all, bool (*is_saved)(void *user, const char *name, bool *ret_memory), void *user,
     struct err *e);
-void snapshots_free(struct front *f);
+void snapshots_free(struct sandboxes *all);

@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "front/account/accounts.h"
 #include "front/account/limits.h"
 #include "front/account/quota.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/sandbox/catalog.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/sandbox/snapshots.h"
 #include "front/sandbox/spec_rules.h"
 #include "http/json.h"
@@ -82,12 +84,12 @@ static int check_env_names(const json_t *env, struct err *e)
 }
 
 /* Looks for one of the caller's own snapshots. */
-static bool take_snapshot(const struct front *f, const char *team, const char *text, struct spec *sp)
+static bool take_snapshot(const struct sandboxes *all, const char *team, const char *text, struct spec *sp)
 {
 	struct snapshot_ref ref;
 	struct err e;
 	const struct snapshot *sn = snapshot_ref_parse(str_of(text), &ref, &e) < 0 ? NULL
-										   : snapshot_find(f, team, &ref);
+										   : snapshot_find(all, team, &ref);
 
 	if (!sn)
 		return false;
@@ -104,7 +106,8 @@ static bool take_snapshot(const struct front *f, const char *team, const char *t
 	return true;
 }
 
-static int parse_template(const struct front *f, const char *team, const json_t *body, struct spec *sp, struct err *e)
+static int parse_template(const struct sandboxes *all, const char *team, const json_t *body, struct spec *sp,
+    struct err *e)
 {
 	const char *ref = NULL;
 	struct catalog_entry en;
@@ -114,9 +117,9 @@ static int parse_template(const struct front *f, const char *team, const json_t 
 	if (!template_ref_valid(str_of(ref)))
 		return err_set(e, EINVAL,
 		    "field 'templateID' must be a name of letters, digits, '-' and '_', or namespace/name:tag");
-	if (take_snapshot(f, team, ref, sp))
+	if (take_snapshot(all, team, ref, sp))
 		return 0;
-	if (catalog_find(f, team, str_of(ref), &en, e) < 0)
+	if (catalog_find(all, team, str_of(ref), &en, e) < 0)
 		return -e->no;
 	sp->tpl = en.tpl;
 	sp->limits = en.limits;
@@ -126,15 +129,15 @@ static int parse_template(const struct front *f, const char *team, const json_t 
 	return 0;
 }
 
-static int parse_timeout(const struct front *f, const json_t *body, enum spec_version ver, struct spec *sp,
+static int parse_timeout(const struct sandboxes *all, const json_t *body, enum spec_version ver, struct spec *sp,
     struct err *e)
 {
 	int64_t s = ver == SPEC_V1 ? TIMEOUT_V1_S : TIMEOUT_V2_S;
 	bool given;
 
-	if (field_int(body, "timeout", 1, f->link.opt.max_timeout_s, &s, &given, e) < 0)
+	if (field_int(body, "timeout", 1, all->link->opt.max_timeout_s, &s, &given, e) < 0)
 		return -e->no;
-	sp->timeout_s = (uint32_t)(s < f->link.opt.max_timeout_s ? s : f->link.opt.max_timeout_s);
+	sp->timeout_s = (uint32_t)(s < all->link->opt.max_timeout_s ? s : all->link->opt.max_timeout_s);
 	return 0;
 }
 
@@ -195,22 +198,22 @@ static int refuse_unsupported(const json_t *body, struct err *e)
 	return 0;
 }
 
-void spec_limits_range(const struct front *f, const char *team, const char *key, const struct template *tpl,
+void spec_limits_range(const struct sandboxes *all, const char *team, const char *key, const struct template *tpl,
     struct limits_range *ret)
 {
-	limits_of_template(f, tpl, ret);
-	quota_narrow(&f->account, team, key, ret);
+	limits_of_template(all, tpl, ret);
+	quota_narrow(all->account, team, key, ret);
 }
 
 /* Parses the field `limits`. E2B does not have it: its limits come from the template. */
-int spec_limits(const struct front *f, const char *team, const char *key, const json_t *body, struct spec *sp,
+int spec_limits(const struct sandboxes *all, const char *team, const char *key, const json_t *body, struct spec *sp,
     struct err *e)
 {
 	struct limits_range range;
 	struct msg_limits kept = sp->limits;
 	json_t *o = NULL;
 
-	spec_limits_range(f, team, key, &sp->tpl, &range);
+	spec_limits_range(all, team, key, &sp->tpl, &range);
 	sp->limits = range.defaults;
 	if (sp->from[0]) { /* a snapshot has the limits of its source */
 		sp->limits.mem_bytes = kept.mem_bytes;
@@ -224,18 +227,18 @@ int spec_limits(const struct front *f, const char *team, const char *key, const 
 	return o ? limits_read(o, "limits.", &range, &sp->limits, e) : 0;
 }
 
-int spec_parse(const struct front *f, const char *team, const json_t *body, enum spec_version ver, struct spec *ret,
-    struct err *e)
+int spec_parse(const struct sandboxes *all, const char *team, const json_t *body, enum spec_version ver,
+    struct spec *ret, struct err *e)
 {
-	struct spec sp = { .limits = f->account.defaults, .flags = ver == SPEC_V2 ? SPEC_SECURE : 0 };
+	struct spec sp = { .limits = all->account->defaults, .flags = ver == SPEC_V2 ? SPEC_SECURE : 0 };
 
 	if ((ver == SPEC_V1 && flag(body, "secure", SPEC_SECURE, &sp.flags, e) < 0) ||
-	    parse_timeout(f, body, ver, &sp, e) < 0 || parse_pausing(body, &sp, e) < 0 ||
+	    parse_timeout(all, body, ver, &sp, e) < 0 || parse_pausing(body, &sp, e) < 0 ||
 	    string_map(body, "metadata", METADATA_BYTES_MAX, &sp.metadata, e) < 0 ||
 	    string_map(body, "envVars", ENV_BYTES_MAX, &sp.env_vars, e) < 0 ||
 	    (sp.env_vars && check_env_names(sp.env_vars, e) < 0) || parse_internet(body, &sp, e) < 0 ||
-	    refuse_unsupported(body, e) < 0 || parse_template(f, team, body, &sp, e) < 0 ||
-	    spec_volumes(f, team, body, &sp, e) < 0) {
+	    refuse_unsupported(body, e) < 0 || parse_template(all, team, body, &sp, e) < 0 ||
+	    spec_volumes(all, team, body, &sp, e) < 0) {
 		spec_done(&sp);
 		return -e->no;
 	}

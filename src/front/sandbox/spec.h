@@ -11,7 +11,7 @@
 #include "ipc/msg.h"
 
 struct buf;
-struct front;
+struct sandboxes;
 struct links;
 struct policy;
 
@@ -50,14 +50,14 @@ enum spec_version { SPEC_V1, SPEC_V2 };
 int spec_check_secrets(const struct links *l, const char *team, const struct spec *sp, struct err *e);
 
 /* The default and maximum limits of a sandbox of this template, for this team and key ("": none). */
-void spec_limits_range(const struct front *f, const char *team, const char *key, const struct template *tpl,
+void spec_limits_range(const struct sandboxes *all, const char *team, const char *key, const struct template *tpl,
     struct limits_range *ret);
-int spec_limits(const struct front *f, const char *team, const char *key, const json_t *body, struct spec *sp,
+int spec_limits(const struct sandboxes *all, const char *team, const char *key, const json_t *body, struct spec *sp,
     struct err *e);
 
 /* On failure the err text is for the client and names the field: -EINVAL (400), -ENOENT (404: no such template). */
-int spec_parse(const struct front *f, const char *team, const json_t *body, enum spec_version ver, struct spec *ret,
-    struct err *e);
+int spec_parse(const struct sandboxes *all, const char *team, const json_t *body, enum spec_version ver,
+    struct spec *ret, struct err *e);
 /* Copies the spec for a copy of the sandbox. Without `secrets`, network is reduced by spec_network_bare(). */
 int spec_copy(const struct spec *sp, bool secrets, struct spec *ret, struct err *e);
 /* network is borrowed; the spec takes a reference. The flags must be set before. */
@@ -68,7 +68,7 @@ void spec_done(struct spec *sp);
 /* The volumes of a spec, in spec_volumes.c. spec_volumes() parses the field of a request and looks up the names of
  * the team's volumes; those of a snapshot are in sp already. */
 /* Returns -EINVAL, naming the field. */
-int spec_volumes(const struct front *f, const char *team, const json_t *body, struct spec *sp, struct err *e);
+int spec_volumes(const struct sandboxes *all, const char *team, const json_t *body, struct spec *sp, struct err *e);
 /* parses the text from the store; NULL: no volumes. -EINVAL */
 int spec_volumes_load(const char *text, struct spec *sp);
 char *spec_volumes_text(const struct spec *sp);    /* JSON for the store; NULL: no volumes */

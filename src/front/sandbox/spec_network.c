@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "front/proxy/head.h"
 #include "front/sandbox/spec.h"
 #include "front/sandbox/spec_egress.h"
 #include "front/sandbox/spec_rules.h"
+#include "front/util/envd.h"
 #include "http/json.h"
 #include "ipc/rules.h"
 
@@ -31,7 +31,7 @@ static int check_https_ports(const json_t *network, struct err *e)
 		if (port < 1 || port > 65535)
 			return err_set(e, EINVAL, "field 'network.httpsPorts[%zu]' must be an integer from 1 to 65535",
 			    i);
-		if (proxy_port_is_ours((uint16_t)port))
+		if (port_is_ours((uint16_t)port))
 			return err_set(e, EINVAL,
 			    "field 'network.httpsPorts[%zu]': port %d is the sandbox's own, and speaks HTTP", i,
 			    (int)port);

@@ -5,7 +5,8 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "front/front.h"
+#include "front/link/saved.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/sandbox/spec.h"
 #include "front/sandbox/volumes.h"
 #include "front/util/mem.h"
@@ -42,7 +43,8 @@ static json_t *sorted(json_t *all)
 	return out;
 }
 
-static int parse_one(const struct front *f, const char *team, const json_t *item, size_t i, json_t *all, struct err *e)
+static int parse_one(const struct sandboxes *all, const char *team, const json_t *item, size_t i, json_t *list,
+    struct err *e)
 {
 	const char *name = NULL, *path = NULL;
 	size_t k;
@@ -52,7 +54,7 @@ static int parse_one(const struct front *f, const char *team, const json_t *item
 		return err_set(e, EINVAL, "field 'volumeMounts' must be a list of objects with name and path");
 	if (json_need_str(item, "name", &name, e) < 0 || json_need_str(item, "path", &path, e) < 0)
 		return err_wrap(e, "field 'volumeMounts', entry %zu", i);
-	const struct volume *v = volume_find(f, team, name);
+	const struct volume *v = volume_find(all, team, name);
 
 	if (!v || strcmp(v->name, name) != 0)
 		return err_set(e, EINVAL, "field 'volumeMounts', entry %zu: volume '%.130s' not found", i, name);
@@ -62,20 +64,20 @@ static int parse_one(const struct front *f, const char *team, const json_t *item
 		    "'/' at its end, of at "
 		    "most %d bytes without control characters and [ ] \\, and not /, /proc, /sys, /dev or below those",
 		    i, path, MOUNT_PATH_SIZE - 1);
-	json_array_foreach(all, k, other)
+	json_array_foreach(list, k, other)
 	{
 		if (strcmp(member(other, "path"), path) == 0)
 			return err_set(e, EINVAL, "field 'volumeMounts', entry %zu: path '%.100s' is already used", i,
 			    path);
 	}
-	(void)json_array_append_new(all, json_pack("{s:s,s:s,s:s}", "id", v->id, "name", v->name, "path", path));
+	(void)json_array_append_new(list, json_pack("{s:s,s:s,s:s}", "id", v->id, "name", v->name, "path", path));
 	return 0;
 }
 
 /* Restored memory continues with the mounts that it had. */
 static int check_kept(const struct spec *sp, const json_t *given, struct err *e)
 {
-	if (sp->from[0] && sp->from_what & 2u /* SAVED_MEMORY */ && !json_equal(sp->volumes, given))
+	if (sp->from[0] && sp->from_what & SAVED_MEMORY && !json_equal(sp->volumes, given))
 		return err_set(e, EINVAL,
 		    "field 'volumeMounts' must not be given with a snapshot that has memory, or be the same as that of "
 		    "its sandbox");
@@ -83,14 +85,14 @@ static int check_kept(const struct spec *sp, const json_t *given, struct err *e)
 }
 
 /* A volume of a snapshot may have been deleted since. */
-static int check_there(const struct front *f, const struct spec *sp, struct err *e)
+static int check_there(const struct sandboxes *all, const struct spec *sp, struct err *e)
 {
 	json_t *item;
 	size_t i;
 
 	json_array_foreach(sp->volumes, i, item)
 	{
-		if (!volume_by_id(f, str_of(member(item, "id"))))
+		if (!volume_by_id(all, str_of(member(item, "id"))))
 			return err_set(e, EINVAL,
 			    "field 'templateID': the snapshot has volume '%s' mounted, which has been deleted",
 			    member(item, "name"));
@@ -98,32 +100,32 @@ static int check_there(const struct front *f, const struct spec *sp, struct err 
 	return 0;
 }
 
-int spec_volumes(const struct front *f, const char *team, const json_t *body, struct spec *sp, struct err *e)
+int spec_volumes(const struct sandboxes *all, const char *team, const json_t *body, struct spec *sp, struct err *e)
 {
-	json_t *given = NULL, *item, *all;
+	json_t *given = NULL, *item, *list;
 	size_t i;
 
 	if (json_get_arr(body, "volumeMounts", &given, e) < 0)
 		return -e->no;
 	if (!given || json_array_size(given) == 0)
-		return check_there(f, sp, e);
+		return check_there(all, sp, e);
 	if (json_array_size(given) > MOUNTS_MAX)
 		return err_set(e, EINVAL, "field 'volumeMounts' must have at most %d entries", MOUNTS_MAX);
-	all = json_array();
+	list = json_array();
 	json_array_foreach(given, i, item)
 	{
-		if (parse_one(f, team, item, i, all, e) < 0) {
-			json_decref(all);
+		if (parse_one(all, team, item, i, list, e) < 0) {
+			json_decref(list);
 			return -e->no;
 		}
 	}
-	all = sorted(all);
-	if (check_kept(sp, all, e) < 0) {
-		json_decref(all);
+	list = sorted(list);
+	if (check_kept(sp, list, e) < 0) {
+		json_decref(list);
 		return -e->no;
 	}
 	json_decref(sp->volumes);
-	sp->volumes = all;
+	sp->volumes = list;
 	return 0;
 }
 

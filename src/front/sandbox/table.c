@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/rand.h"
 #include "front/sandbox/sandbox.h"
 #include "front/util/mem.h"
 
@@ -82,4 +83,12 @@ struct sandbox *sandbox_table_next(const struct sandbox_table *t, const struct s
 	while (b < BUCKETS && !t->bucket[b])
 		b++;
 	return b < BUCKETS ? t->bucket[b] : NULL;
+}
+
+void sandbox_table_make_id(const struct sandbox_table *t, char id[ID_SIZE])
+{
+	do {
+		id[0] = 'i';
+		rand_label(id + 1, 19);
+	} while (sandbox_table_find(t, str_of(id)));
 }

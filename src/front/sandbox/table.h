@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "base/str.h"
+#include "ipc/msg.h"
 
 struct sandbox;
 struct sandbox_table;
@@ -18,3 +19,5 @@ size_t sandbox_table_count(const struct sandbox_table *t);
 
 /* Iterates over all; start with NULL. Get the next sandbox before dropping the current one. */
 struct sandbox *sandbox_table_next(const struct sandbox_table *t, const struct sandbox *sb);
+
+void sandbox_table_make_id(const struct sandbox_table *t, char id[ID_SIZE]); /* a new id, which no sandbox has */

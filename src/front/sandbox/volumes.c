@@ -10,9 +10,10 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/rand.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/link/warden_link.h"
 #include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/sandbox/table.h"
 #include "front/util/mem.h"
 #include "ipc/check.h"
@@ -34,11 +35,11 @@ bool volume_name_valid(struct str name)
 	return name.n > 0 && name.n < VOLUME_NAME_SIZE;
 }
 
-struct volume *volume_find(const struct front *f, const char *team, const char *which)
+struct volume *volume_find(const struct sandboxes *all, const char *team, const char *which)
 {
 	struct volume *v, *by_name = NULL;
 
-	LIST_FOREACH(v, &f->sandbox.volumes, link)
+	LIST_FOREACH(v, &all->volumes, link)
 	{
 		if (!v->ready || strcmp(v->team, team) != 0)
 			continue;
@@ -50,11 +51,11 @@ struct volume *volume_find(const struct front *f, const char *team, const char *
 	return by_name;
 }
 
-struct volume *volume_by_id(const struct front *f, struct str id)
+struct volume *volume_by_id(const struct sandboxes *all, struct str id)
 {
 	struct volume *v;
 
-	LIST_FOREACH(v, &f->sandbox.volumes, link)
+	LIST_FOREACH(v, &all->volumes, link)
 	{
 		if (v->ready && str_is(id, v->id))
 			return v;
@@ -90,7 +91,7 @@ static void volume_unlist(struct volume *v)
 
 const struct sandbox *volume_user(const struct volume *v, size_t *ret_n)
 {
-	const struct sandbox_table *t = v->front->sandbox.table;
+	const struct sandbox_table *t = v->all->table;
 	const struct sandbox *first = NULL;
 
 	*ret_n = 0;
@@ -105,23 +106,31 @@ const struct sandbox *volume_user(const struct volume *v, size_t *ret_n)
 
 /* --- deletion ----------------------------------------------------------------------------------------------- */
 
-struct drop {
-	struct front *f;
+struct volume_drop {
+	LIST_ENTRY(volume_drop) link;
+	struct sandboxes *all;
 	struct timer *timer;
 	char id[ID_SIZE], request[REQUEST_ID_SIZE];
 };
 
 static void ask_drop(void *user);
 
+static void drop_free(struct volume_drop *d)
+{
+	LIST_REMOVE(d, link);
+	timer_free(d->timer);
+	free(d);
+}
+
 static void on_dropped(void *user, const struct warden_reply *re)
 {
-	struct drop *d = user;
+	struct volume_drop *d = user;
 	struct err e = ERR_INIT;
 
 	/* EBUSY: a sandbox that had it mounted is still exiting. */
 	if (re->no == EAGAIN || re->no == EBUSY) {
 		if (!d->timer)
-			d->timer = timer_new(d->f->link.loop, ask_drop, d);
+			d->timer = timer_new(d->all->link->loop, ask_drop, d);
 		if (d->timer) {
 			timer_arm(d->timer, AGAIN_MS);
 			return;
@@ -129,28 +138,28 @@ static void on_dropped(void *user, const struct warden_reply *re)
 	}
 	if (re->no) /* the row stays, and the next front tries again */
 		log_warn("could not remove a volume", "volume=%s err=%s", d->id, re->text);
-	else if (volumes_drop(d->f->link.store, d->id, &e) < 0)
+	else if (volumes_drop(d->all->link->store, d->id, &e) < 0)
 		log_warn("could not delete the row of a volume: the next start retries", "volume=%s err=%s", d->id,
 		    e.text);
-	timer_free(d->timer);
-	free(d);
+	drop_free(d);
 }
 
 static void ask_drop(void *user)
 {
-	struct drop *d = user;
+	struct volume_drop *d = user;
 	struct msg_name m = { 0 };
 
 	memcpy(m.name, d->id, sizeof m.name);
 	memcpy(m.request, d->request, sizeof m.request);
-	(void)warden_ask(d->f->link.warden, OP_VOLUME_DROP, &m, sizeof m, on_dropped, d);
+	(void)warden_ask(d->all->link->warden, OP_VOLUME_DROP, &m, sizeof m, on_dropped, d);
 }
 
-static void drop_begin(struct front *f, const char *id, const char *request)
+static void drop_begin(struct sandboxes *all, const char *id, const char *request)
 {
-	struct drop *d = must_alloc(sizeof *d);
+	struct volume_drop *d = must_alloc(sizeof *d);
 
-	d->f = f;
+	LIST_INSERT_HEAD(&all->volume_drops, d, link);
+	d->all = all;
 	(void)str_copy(d->id, sizeof d->id, str_of(id));
 	(void)str_copy(d->request, sizeof d->request, str_of(request));
 	ask_drop(d);
@@ -158,10 +167,10 @@ static void drop_begin(struct front *f, const char *id, const char *request)
 
 int volume_drop(struct volume *v, const char *request, struct err *e)
 {
-	if (volumes_set(v->front->link.store, v->id, VOLUME_DROPPING, v->bytes, e) < 0)
+	if (volumes_set(v->all->link->store, v->id, VOLUME_DROPPING, v->bytes, e) < 0)
 		return -e->no;
 	log_info("volume deleted", "volume=%s name=%s team=%s request=%s", v->id, v->name, v->team, request);
-	drop_begin(v->front, v->id, request);
+	drop_begin(v->all, v->id, request);
 	volume_unlist(v);
 	return 0;
 }
@@ -187,7 +196,7 @@ static void on_made(void *user, const struct warden_reply *re)
 {
 	struct setting *s = user;
 	struct volume *v = s->v;
-	struct front *f = v->front;
+	struct sandboxes *all = v->all;
 	struct err e = ERR_INIT, ignored;
 
 	if (re->no)
@@ -195,14 +204,14 @@ static void on_made(void *user, const struct warden_reply *re)
 	else if (v->gone)
 		(void)err_set(&e, ENOENT, "volume '%s' was deleted", v->name);
 	else
-		(void)volumes_set(f->link.store, v->id, VOLUME_READY, s->bytes, &e);
+		(void)volumes_set(all->link->store, v->id, VOLUME_READY, s->bytes, &e);
 	if (!e.no) {
 		v->ready = true;
 		v->bytes = s->bytes;
 	} else if (!v->gone && !v->ready) {
-		if (volumes_set(f->link.store, v->id, VOLUME_DROPPING, v->bytes, &ignored) < 0)
+		if (volumes_set(all->link->store, v->id, VOLUME_DROPPING, v->bytes, &ignored) < 0)
 			log_warn("could not record the deletion of a volume", "volume=%s err=%s", v->id, ignored.text);
-		drop_begin(f, v->id, s->request);
+		drop_begin(all, v->id, s->request);
 		volume_unlist(v);
 	}
 	set_over(s, &e);
@@ -217,17 +226,17 @@ void volume_resize(struct volume *v, uint64_t bytes, const char *request, volume
 	(void)str_copy(s->request, sizeof s->request, str_of(request));
 	memcpy(m.name, v->id, sizeof m.name);
 	memcpy(m.request, s->request, sizeof m.request);
-	(void)warden_ask(v->front->link.warden, OP_VOLUME, &m, sizeof m, on_made, s);
+	(void)warden_ask(v->all->link->warden, OP_VOLUME, &m, sizeof m, on_made, s);
 }
 
-int volume_make(struct front *f, const char *team, const char *name, uint64_t bytes, const char *request, volume_fn *fn,
-    void *user, struct err *e)
+int volume_make(struct sandboxes *all, const char *team, const char *name, uint64_t bytes, const char *request,
+    volume_fn *fn, void *user, struct err *e)
 {
 	struct volume *v = must_alloc(sizeof *v);
 
-	v->front = f;
+	v->all = all;
 	v->refs = 1;
-	share_init(&v->share, f->link.loop);
+	share_init(&v->share, all->link->loop);
 	v->bytes = bytes;
 	v->created_ms = clock_wall_ms();
 	v->id[0] = 'v';
@@ -237,11 +246,11 @@ int volume_make(struct front *f, const char *team, const char *name, uint64_t by
 	(void)str_copy(v->name, sizeof v->name, str_of(name));
 	struct volume_row row = { v->id, v->team, v->name, v->token, bytes, VOLUME_MAKING, v->created_ms };
 
-	if (volumes_add(f->link.store, &row, e) < 0) {
+	if (volumes_add(all->link->store, &row, e) < 0) {
 		free(v);
 		return -e->no;
 	}
-	LIST_INSERT_HEAD(&f->sandbox.volumes, v, link);
+	LIST_INSERT_HEAD(&all->volumes, v, link);
 	volume_resize(v, bytes, request, fn, user);
 	return 0;
 }
@@ -250,7 +259,7 @@ int volume_make(struct front *f, const char *team, const char *name, uint64_t by
 
 static int on_row(void *user, const struct volume_row *r)
 {
-	struct front *f = user;
+	struct sandboxes *all = user;
 	struct volume *v;
 	char id[ID_SIZE] = "";
 
@@ -260,13 +269,13 @@ static int on_row(void *user, const struct volume_row *r)
 	}
 	if (r->state != VOLUME_READY) {
 		log_info("removing a volume whose creation or deletion was interrupted", "volume=%s", id);
-		drop_begin(f, id, "");
+		drop_begin(all, id, "");
 		return 0;
 	}
 	v = must_alloc(sizeof *v);
-	v->front = f;
+	v->all = all;
 	v->refs = 1;
-	share_init(&v->share, f->link.loop);
+	share_init(&v->share, all->link->loop);
 	v->ready = true;
 	v->bytes = r->bytes;
 	v->created_ms = r->created_ms;
@@ -278,21 +287,21 @@ static int on_row(void *user, const struct volume_row *r)
 		free(v);
 		return 0;
 	}
-	LIST_INSERT_HEAD(&f->sandbox.volumes, v, link);
+	LIST_INSERT_HEAD(&all->volumes, v, link);
 	return 0;
 }
 
-int volumes_load(struct front *f, struct err *e)
+int volumes_load(struct sandboxes *all, struct err *e)
 {
-	return volumes_each(f->link.store, on_row, f, e);
+	return volumes_each(all->link->store, on_row, all, e);
 }
 
-void volumes_tick(struct front *f)
+void volumes_tick(struct sandboxes *all)
 {
-	uint64_t now = loop_now_ms(f->link.loop);
+	uint64_t now = loop_now_ms(all->link->loop);
 	struct volume *v;
 
-	LIST_FOREACH(v, &f->sandbox.volumes, link)
+	LIST_FOREACH(v, &all->volumes, link)
 	{
 		size_t old = 0;
 
@@ -303,11 +312,11 @@ void volumes_tick(struct front *f)
 	}
 }
 
-void volumes_make_room(struct front *f)
+void volumes_make_room(struct sandboxes *all)
 {
 	struct volume *v, *oldest = NULL;
 
-	LIST_FOREACH(v, &f->sandbox.volumes, link)
+	LIST_FOREACH(v, &all->volumes, link)
 	{
 		if (v->idle.n > 0 && (!oldest || v->idle.idle[0].since_ms < oldest->idle.idle[0].since_ms))
 			oldest = v;
@@ -319,20 +328,23 @@ void volumes_make_room(struct front *f)
 	memmove(oldest->idle.idle, oldest->idle.idle + 1, oldest->idle.n * sizeof *oldest->idle.idle);
 }
 
-size_t volumes_conns(const struct front *f)
+size_t volumes_conns(const struct sandboxes *all)
 {
 	const struct volume *v;
-	size_t n = f->sandbox.volume_calls;
+	size_t n = all->volume_calls;
 
-	LIST_FOREACH(v, &f->sandbox.volumes, link)
+	LIST_FOREACH(v, &all->volumes, link)
 	n += v->idle.n;
 	return n;
 }
 
-void volumes_free(struct front *f)
+void volumes_free(struct sandboxes *all)
 {
+	struct volume_drop *d;
 	struct volume *v;
 
-	while ((v = LIST_FIRST(&f->sandbox.volumes)))
+	while ((d = LIST_FIRST(&all->volume_drops)))
+		drop_free(d);
+	while ((v = LIST_FIRST(&all->volumes)))
 		volume_unlist(v);
 }

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "front/front.h"
-#include "front/sandbox/impl.h"
+#include "front/link/links.h"
+#include "front/sandbox/sandboxes.h"
+#include "front/sandbox/settle.h"
+#include "front/sandbox/table.h"
 #include "front/sandbox/template.h"
 #include "front/util/mem.h"
 #include "loop/loop.h"
@@ -27,8 +29,10 @@ static void on_usage(void *user, const struct box_result *re)
 {
 	struct member *m = user;
 
-	if (re->usage)
+	if (re->usage) {
 		m->cpu_ns = re->usage->cpu_ns;
+		m->mem_bytes = re->usage->mem_bytes;
+	}
 	m->ready = true;
 	m->fn(m, NULL);
 }
@@ -47,7 +51,7 @@ static void on_settled(void *user, const struct box_result *re)
 		return;
 	}
 	if (re->fd >= 0)
-		upstream_put(&m->conn, re->fd, loop_now_ms(m->front->link.loop));
+		upstream_put_fd(&m->conn, re->fd, loop_now_ms(m->all->link->loop));
 	box_usage(&m->box, on_usage, m);
 }
 
@@ -56,10 +60,10 @@ static void on_started(void *user, const struct box_result *re)
 	struct member *m = user;
 	const struct box_settings s = {
 		.template_id = m->tpl->id,
-		.text_from_stdout = m->front->link.opt.text_from_stdout,
+		.text_from_stdout = m->all->link->opt.text_from_stdout,
 		.fd = -1,
 		.wait_ms = SANDBOX_SETTLE_MS,
-		.start_wait_s = m->run_start ? sandbox_start_wait_s(m->front) : 0,
+		.start_wait_s = m->run_start ? sandbox_start_wait_s(m->all) : 0,
 		.interps_ms = INTERPRETERS_WAIT_MS,
 	};
 
@@ -69,8 +73,8 @@ static void on_started(void *user, const struct box_result *re)
 		box_settle(&m->box, &s, "", on_settled, m);
 }
 
-struct member *member_new(struct front *f, const struct template *tpl, const struct member_start *start, member_fn *fn,
-    void *owner)
+struct member *member_new(struct sandboxes *all, const struct template *tpl, const struct member_start *start,
+    member_fn *fn, void *owner)
 {
 	struct member *m = must_alloc(sizeof *m);
 	uint32_t from = !start->from[0] ? 0 : start->restore ? START_RESTORE : START_KEPT;
@@ -82,13 +86,13 @@ struct member *member_new(struct front *f, const struct template *tpl, const str
 	};
 	char id[ID_SIZE];
 
-	m->front = f;
+	m->all = all;
 	m->tpl = tpl;
 	m->fn = fn;
 	m->run_start = start->run_start;
 	m->owner = owner;
-	sandbox_make_id(f, id);
-	box_init(&m->box, &f->link, id);
+	sandbox_table_make_id(all->table, id);
+	box_init(&m->box, all->link, id);
 	box_start(&m->box, &s, "", on_started, m);
 	return m;
 }
@@ -103,18 +107,18 @@ void member_free(struct member *m)
 static void on_killed(void *user, const struct box_result *re)
 {
 	struct member *m = user;
-	struct front *f = m->front;
+	struct sandboxes *all = m->all;
 
 	(void)re;
 	member_free(m);
-	links_request_over(&f->link);
+	links_request_over(all->link);
 }
 
 void member_kill(struct member *m, bool wait)
 {
 	box_done(&m->box); /* cancels the callbacks of the steps in progress */
 	if (wait && box_present(&m->box)) {
-		m->front->link.requests++;
+		m->all->link->requests++;
 		box_kill(&m->box, "", on_killed, m);
 		return;
 	}

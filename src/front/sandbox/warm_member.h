@@ -11,7 +11,7 @@
 #include "front/link/upstream.h"
 #include "ipc/msg.h"
 
-struct front;
+struct sandboxes;
 struct member;
 struct template;
 
@@ -20,13 +20,15 @@ typedef void member_fn(struct member *m, const struct err *e);
 
 struct member {
 	TAILQ_ENTRY(member) link; /* for the owner */
-	struct front *front;
+	struct sandboxes *all;
 	const struct template *tpl; /* borrowed from the owner, which outlives the member */
 	void *owner;
 	struct box box;
 	bool ready;
 	bool run_start;
+	uint64_t began_ms;         /* for the owner: when it was started */
 	uint64_t cpu_ns;           /* CPU time used until it was ready */
+	uint64_t mem_bytes;        /* memory used then */
 	struct upstream_idle conn; /* an idle connection to its init, when ready */
 	member_fn *fn;
 };
@@ -40,8 +42,8 @@ struct member_start { /* what it starts from, besides its image */
 	bool run_start;     /* otherwise: run the start command */
 };
 
-struct member *member_new(struct front *f, const struct template *tpl, const struct member_start *start, member_fn *fn,
-    void *owner);
+struct member *member_new(struct sandboxes *all, const struct template *tpl, const struct member_start *start,
+    member_fn *fn, void *owner);
 void member_free(struct member *m); /* does not kill the sandbox */
 /* Kills the sandbox and frees m. wait: the front does not exit before the warden has answered. */
 void member_kill(struct member *m, bool wait);

@@ -18,12 +18,12 @@
 #include "ipc/msg.h"
 
 struct buf;
-struct front;
+struct sandboxes;
 struct warm_pool;
 struct spec;
 
-struct warm_pool *warm_pool_new(struct front *f); /* sets up one kind for each template */
-void warm_pool_free(struct warm_pool *p);         /* does not kill the members; p may be NULL, here and below */
+struct warm_pool *warm_pool_new(struct sandboxes *all); /* sets up one kind for each template */
+void warm_pool_free(struct warm_pool *p);               /* does not kill the members; p may be NULL, here and below */
 void warm_pool_begin(struct warm_pool *p);
 /* Kills all members. Each counts as a request until the warden has answered, so that the front waits for it. */
 void warm_pool_stop(struct warm_pool *p);

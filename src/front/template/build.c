@@ -11,12 +11,15 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/front.h"
+#include "front/account/accounts.h"
+#include "front/link/links.h"
 #include "front/link/saved.h"
 #include "front/sandbox/catalog.h"
 #include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/sandbox/warm_pool.h"
 #include "front/template/build_impl.h"
+#include "front/template/builds.h"
 #include "front/template/image.h"
 #include "front/template/image_gc.h"
 #include "front/template/recipe.h"
@@ -42,7 +45,7 @@ static void log_entry(struct build *b, const char *level, const char *text)
 	if (b->logged > LOG_ENTRIES_MAX && strcmp(level, "error") != 0)
 		return;
 	b->logged++;
-	if (build_logs_add(b->front->link.store, b->row.id, &l, &e) < 0)
+	if (build_logs_add(b->bs->link->store, b->row.id, &l, &e) < 0)
 		log_warn("cannot write the log of a build", "build=%s err=%s", b->row.id, e.text);
 }
 
@@ -114,7 +117,7 @@ void build_phase(struct build *b, const char *phase)
 
 /* --- the end ------------------------------------------------------------------------------------------------ */
 
-static void next_in_line(struct front *f);
+static void next_in_line(struct builds *bs);
 
 static void build_free(struct build *b)
 {
@@ -136,21 +139,21 @@ static void build_free(struct build *b)
 
 static void build_end(struct build *b)
 {
-	struct front *f = b->front;
+	struct builds *bs = b->bs;
 	struct err e = ERR_INIT;
 	struct gc_result gone;
 
 	b->row.finished_ms = clock_wall_ms();
-	if (builds_put(f->link.store, &b->row, &e) < 0)
+	if (builds_put(bs->link->store, &b->row, &e) < 0)
 		log_error("cannot record the end of a build", "build=%s err=%s", b->row.id, e.text);
 	log_info("build ended", "build=%s template=%s status=%s step=%s", b->row.id, b->row.template_id, b->row.status,
 	    b->row.step);
-	TAILQ_REMOVE(&f->build.list, b, link);
+	TAILQ_REMOVE(&bs->list, b, link);
 	build_free(b);
-	if (builds_gc(f, f->link.opt.template_cache_mb * MIB, &gone, &e) < 0)
+	if (builds_gc(bs, bs->link->opt.template_cache_mb * MIB, &gone, &e) < 0)
 		log_warn("cannot remove unused layers of builds", "err=%s", e.text);
-	image_gc(f, false, NULL, NULL);
-	next_in_line(f);
+	image_gc(bs, false, NULL, NULL);
+	next_in_line(bs);
 }
 
 void build_fail(struct build *b, const char *fmt, ...)
@@ -177,8 +180,8 @@ static void prime_warm_pool(const struct build *b)
 	(void)str_copy(sp.tpl.name, sizeof sp.tpl.name, str_of(b->name));
 	memcpy(sp.tpl.key, r->base_key, sizeof sp.tpl.key);
 	memcpy(sp.from, r->kept, sizeof sp.from);
-	catalog_limits(b->front, &sp.tpl, r, &sp.limits);
-	warm_pool_prime(b->front->sandbox.warm_pool, &sp);
+	catalog_limits(b->bs->sandbox, &sp.tpl, r, &sp.limits);
+	warm_pool_prime(b->bs->sandbox->warm_pool, &sp);
 }
 
 void build_ready(struct build *b, const char *kept, uint32_t what)
@@ -190,7 +193,7 @@ void build_ready(struct build *b, const char *kept, uint32_t what)
 	(void)str_copy(b->row.base_key, sizeof b->row.base_key, str_of(b->base_key));
 	(void)str_copy(b->row.kept, sizeof b->row.kept, str_of(kept));
 	b->row.what = what;
-	if (builds_put(b->front->link.store, &b->row, &e) < 0) {
+	if (builds_put(b->bs->link->store, &b->row, &e) < 0) {
 		build_fail(b, "%s", e.text);
 		return;
 	}
@@ -199,7 +202,7 @@ void build_ready(struct build *b, const char *kept, uint32_t what)
 
 		(void)str_copy(tag.build, sizeof tag.build, str_of(b->row.id));
 		if (str_copy(tag.tag, sizeof tag.tag, str_cut(&rest, ' ')) && tag.tag[0])
-			(void)tags_put(b->front->link.store, b->row.template_id, &tag, &e);
+			(void)tags_put(b->bs->link->store, b->row.template_id, &tag, &e);
 	}
 	prime_warm_pool(b);
 	build_log(b, "info", "Build finished, took %llds", (long long)(clock_wall_ms() - b->row.created_ms) / 1000);
@@ -216,14 +219,14 @@ void build_cancel(struct build *b, const char *why)
 /* Finds the longest prefix of the steps that has a layer. */
 static void find_cached(struct build *b)
 {
-	struct front *f = b->front;
+	struct builds *bs = b->bs;
 	struct layer_row layer;
 	struct err e;
 
 	b->cached = 0;
 	for (size_t i = 0; i < b->spec.n && !b->spec.force && !b->spec.steps[i].force; i++) {
 		if (build_step_has_layer(&b->spec.steps[i])) {
-			if (layers_find(f->link.store, b->keys[i + 1], clock_wall_ms(), &layer, &e) < 0)
+			if (layers_find(bs->link->store, b->keys[i + 1], clock_wall_ms(), &layer, &e) < 0)
 				return;
 			memcpy(b->from, layer.kept, sizeof b->from);
 		}
@@ -283,7 +286,7 @@ void build_base_ready(struct build *b)
 	find_cached(b);
 	say_cached(b);
 	if (b->cached == b->spec.n && !b->spec.force &&
-	    layers_find(b->front->link.store, b->final_key, clock_wall_ms(), &layer, &e) == 0) {
+	    layers_find(b->bs->link->store, b->final_key, clock_wall_ms(), &layer, &e) == 0) {
 		build_phase(b, "finalize");
 		build_log(b, "info", "CACHED [finalize]");
 		build_ready(b, layer.kept, layer.what);
@@ -328,8 +331,8 @@ static void on_image(void *user, const struct image_result *re)
 		take_image_env(b, re->config);
 	json_array_foreach(json_object_get(re->config, "OnBuild"), i, trigger)
 	    build_log(b, "warn", "[base] ONBUILD of the image is not carried out: %.400s", json_string_value(trigger));
-	if (re->fresh && b->spec.from_image && b->front->link.opt.image_packages)
-		build_spec_packages(&b->spec, b->front->link.opt.image_packages);
+	if (re->fresh && b->spec.from_image && b->bs->link->opt.image_packages[0])
+		build_spec_packages(&b->spec, b->bs->link->opt.image_packages);
 	build_base_ready(b);
 }
 
@@ -344,13 +347,13 @@ static void begin_upload(struct build *b)
 	struct err e = ERR_INIT;
 
 	build_log(b, "info", "[base] FROM an archive, %.12s", b->spec.from_upload);
-	if (uploads_find(b->front->link.uploads, b->row.team, b->spec.from_upload, clock_wall_ms(), &from.upload,
+	if (uploads_find(b->bs->link->uploads, b->row.team, b->spec.from_upload, clock_wall_ms(), &from.upload,
 		&from.bytes, &e) < 0) {
 		build_fail(b, e.no == ENOENT ? "the archive was not uploaded, or is gone: build again%s" : "%s",
 		    e.no == ENOENT ? "" : e.text);
 		return;
 	}
-	b->image = image_get(b->front, &from, on_image_line, on_image, b);
+	b->image = image_get(b->bs, &from, on_image_line, on_image, b);
 }
 
 static void begin(struct build *b)
@@ -360,7 +363,7 @@ static void begin(struct build *b)
 
 	b->running = true;
 	build_phase(b, "base");
-	timer_arm(b->deadline, b->front->link.opt.build_timeout_s * 1000ull);
+	timer_arm(b->deadline, b->bs->link->opt.build_timeout_s * 1000ull);
 	for (size_t i = 0; i < b->spec.n; i++) {
 		char phase[BUILD_STEP_SIZE];
 
@@ -383,11 +386,11 @@ static void begin(struct build *b)
 		const struct image_source from = { .ref = b->spec.from_image, .registry = b->spec.registry };
 
 		build_log(b, "info", "[base] FROM %s", b->spec.from_image);
-		b->image = image_get(b->front, &from, on_image_line, on_image, b);
+		b->image = image_get(b->bs, &from, on_image_line, on_image, b);
 		return;
 	}
 	build_log(b, "info", "[base] FROM template %s", b->spec.from_template);
-	if (catalog_find(b->front, b->row.team, str_of(b->spec.from_template), &en, &e) < 0) {
+	if (catalog_find(b->bs->sandbox, b->row.team, str_of(b->spec.from_template), &en, &e) < 0) {
 		build_fail(b, "%s", e.text);
 		return;
 	}
@@ -404,14 +407,14 @@ static void on_turn(void *user)
 }
 
 /* From the loop, so that the client gets its answer first. */
-static void next_in_line(struct front *f)
+static void next_in_line(struct builds *bs)
 {
 	unsigned running = 0;
 	struct build *b;
 
-	TAILQ_FOREACH(b, &f->build.list, link)
+	TAILQ_FOREACH(b, &bs->list, link)
 	running += b->running;
-	TAILQ_FOREACH(b, &f->build.list, link)
+	TAILQ_FOREACH(b, &bs->list, link)
 	{
 		if (b->running || running >= RUNNING_MAX)
 			continue;
@@ -425,7 +428,7 @@ static void on_deadline(void *user)
 {
 	struct build *b = user;
 
-	build_fail(b, "the build took longer than %u seconds", b->front->link.opt.build_timeout_s);
+	build_fail(b, "the build took longer than %u seconds", b->bs->link->opt.build_timeout_s);
 }
 
 static bool shares_tag(const char *a, const char *b)
@@ -443,14 +446,14 @@ static bool shares_tag(const char *a, const char *b)
 	return false;
 }
 
-int build_begin(struct front *f, const struct build_row *row, const char *name, json_t *body, struct err *e)
+int build_begin(struct builds *bs, const struct build_row *row, const char *name, json_t *body, struct err *e)
 {
 	struct build_spec spec;
 	struct build *other, *b;
 
 	if (build_spec_parse(body, &spec, e) < 0)
 		return -e->no;
-	TAILQ_FOREACH(other, &f->build.list, link)
+	TAILQ_FOREACH(other, &bs->list, link)
 	{
 		if (strcmp(other->row.template_id, row->template_id) != 0 || !shares_tag(other->row.tags, row->tags))
 			continue;
@@ -460,7 +463,7 @@ int build_begin(struct front *f, const struct build_row *row, const char *name, 
 	}
 	b = must_alloc(sizeof *b);
 	*b = (struct build) {
-		.front = f,
+		.bs = bs,
 		.row = *row,
 		.spec = spec,
 		.lines = { BUF_INIT(LOG_LINE_MAX / 2), BUF_INIT(LOG_LINE_MAX / 2) },
@@ -469,22 +472,22 @@ int build_begin(struct front *f, const struct build_row *row, const char *name, 
 	};
 	(void)str_copy(b->name, sizeof b->name, str_of(name));
 	(void)str_copy(b->row.status, sizeof b->row.status, STR_LIT("building"));
-	b->timer = timer_new(f->link.loop, on_turn, b);
-	b->deadline = timer_new(f->link.loop, on_deadline, b);
-	if (!b->timer || !b->deadline || builds_put(f->link.store, &b->row, e) < 0) {
+	b->timer = timer_new(bs->link->loop, on_turn, b);
+	b->deadline = timer_new(bs->link->loop, on_deadline, b);
+	if (!b->timer || !b->deadline || builds_put(bs->link->store, &b->row, e) < 0) {
 		build_free(b);
 		return e->no ? -e->no : err_set(e, ENOMEM, "out of memory");
 	}
-	TAILQ_INSERT_TAIL(&f->build.list, b, link);
-	next_in_line(f);
+	TAILQ_INSERT_TAIL(&bs->list, b, link);
+	next_in_line(bs);
 	return 0;
 }
 
-struct build *build_of(const struct front *f, const char *id)
+struct build *build_of(const struct builds *bs, const char *id)
 {
 	struct build *b;
 
-	TAILQ_FOREACH(b, &f->build.list, link)
+	TAILQ_FOREACH(b, &bs->list, link)
 	{
 		if (strcmp(b->row.id, id) == 0)
 			return b;
@@ -492,11 +495,11 @@ struct build *build_of(const struct front *f, const char *id)
 	return NULL;
 }
 
-bool build_of_template(const struct front *f, const char *template_id)
+bool build_of_template(const struct builds *bs, const char *template_id)
 {
 	struct build *b;
 
-	TAILQ_FOREACH(b, &f->build.list, link)
+	TAILQ_FOREACH(b, &bs->list, link)
 	{
 		if (strcmp(b->row.template_id, template_id) == 0)
 			return true;
@@ -504,11 +507,11 @@ bool build_of_template(const struct front *f, const char *template_id)
 	return false;
 }
 
-bool build_exited(struct front *f, const char *sandbox)
+bool build_exited(struct builds *bs, const char *sandbox)
 {
 	struct build *b;
 
-	TAILQ_FOREACH(b, &f->build.list, link)
+	TAILQ_FOREACH(b, &bs->list, link)
 	{
 		if (!box_present(&b->box) || strcmp(b->box.id, sandbox) != 0)
 			continue;
@@ -521,13 +524,13 @@ bool build_exited(struct front *f, const char *sandbox)
 	return false;
 }
 
-void builds_stop(struct front *f)
+void builds_stop(struct builds *bs)
 {
 	struct build *b;
 
-	image_gc_stop(f);
-	while ((b = TAILQ_FIRST(&f->build.list))) {
-		TAILQ_REMOVE(&f->build.list, b, link);
+	image_gc_stop(bs);
+	while ((b = TAILQ_FIRST(&bs->list))) {
+		TAILQ_REMOVE(&bs->list, b, link);
 		build_free(b);
 	}
 }
@@ -549,24 +552,24 @@ static int on_kept(void *user, const char *kept)
 	return 0;
 }
 
-int builds_load(struct front *f, bool (*is_saved)(void *user, const char *name, bool *ret_memory), void *user,
+int builds_load(struct builds *bs, bool (*is_saved)(void *user, const char *name, bool *ret_memory), void *user,
     struct err *e)
 {
 	struct load l = { is_saved, user };
 
-	if (builds_fail_all(f->link.store, "the server was restarted while it was built", clock_wall_ms(), e) < 0)
+	if (builds_fail_all(bs->link->store, "the server was restarted while it was built", clock_wall_ms(), e) < 0)
 		return -e->no;
-	return kept_each(f->link.store, on_kept, &l, e);
+	return kept_each(bs->link->store, on_kept, &l, e);
 }
 
-void build_release(struct front *f, const char *kept)
+void build_release(struct builds *bs, const char *kept)
 {
 	struct err e = ERR_INIT;
 
-	if (!kept[0] || kept_users(f->link.store, kept, &e) != 0)
+	if (!kept[0] || kept_users(bs->link->store, kept, &e) != 0)
 		return;
-	warm_pool_forget(f->sandbox.warm_pool, kept);
-	saved_delete(&f->link, kept);
+	warm_pool_forget(bs->sandbox->warm_pool, kept);
+	saved_delete(bs->link, kept);
 }
 
 struct gc {
@@ -585,11 +588,11 @@ static int on_layer(void *user, const struct layer_row *r)
 	return 0;
 }
 
-static bool is_in_use(const struct front *f, const char *kept)
+static bool is_in_use(const struct builds *bs, const char *kept)
 {
 	const struct build *b;
 
-	TAILQ_FOREACH(b, &f->build.list, link)
+	TAILQ_FOREACH(b, &bs->list, link)
 	{
 		if (strcmp(b->from, kept) == 0)
 			return true;
@@ -603,29 +606,29 @@ static int on_untagged(void *user, const char *kept)
 	return 0;
 }
 
-int builds_gc(struct front *f, uint64_t max_bytes, struct gc_result *ret, struct err *e)
+int builds_gc(struct builds *bs, uint64_t max_bytes, struct gc_result *ret, struct err *e)
 {
 	struct gc g = { 0 };
-	int r = layers_each(f->link.store, on_layer, &g, e);
+	int r = layers_each(bs->link->store, on_layer, &g, e);
 
 	/* Builds without a tag can be used by id as long as there is room; the last layer of each is counted here. */
 	if (r == 0 && (g.bytes > max_bytes || max_bytes == 0))
-		r = builds_strip(f->link.store, on_untagged, f, e);
+		r = builds_strip(bs->link->store, on_untagged, bs, e);
 	*ret = (struct gc_result) { 0 };
 	for (size_t i = 0; r == 0 && i < g.n && (g.bytes > max_bytes || max_bytes == 0); i++) {
-		if (is_in_use(f, g.v[i].kept))
+		if (is_in_use(bs, g.v[i].kept))
 			continue;
-		r = layers_drop(f->link.store, g.v[i].key, e);
+		r = layers_drop(bs->link->store, g.v[i].key, e);
 		if (r < 0)
 			break;
-		build_release(f, g.v[i].kept);
+		build_release(bs, g.v[i].kept);
 		g.bytes -= g.v[i].bytes;
 		ret->layers++;
 	}
 	free(g.v);
 	if (r < 0)
 		return r;
-	r = uploads_trim(f->link.uploads, max_bytes ? f->link.opt.template_uploads_mb * MIB : 0, e);
+	r = uploads_trim(bs->link->uploads, max_bytes ? bs->link->opt.template_uploads_mb * MIB : 0, e);
 	ret->uploads = r > 0 ? (unsigned)r : 0;
 	return r < 0 ? r : 0;
 }

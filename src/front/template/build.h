@@ -18,34 +18,32 @@
 
 #include <jansson.h>
 #include <stdbool.h>
-#include <sys/queue.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "store/builds.h"
 
 struct build;
-struct front;
-
-TAILQ_HEAD(build_list, build); /* waiting and running builds, oldest first */
+struct builds;
 
 /* row: its state in the store is "waiting". body: the build request, borrowed. Returns -EINVAL, naming the field,
  * or -EBUSY if another build of the same template and tag is in progress. */
-int build_begin(struct front *f, const struct build_row *row, const char *name, json_t *body, struct err *e);
-struct build *build_of(const struct front *f, const char *id); /* NULL: no such build in progress */
-bool build_of_template(const struct front *f, const char *template_id);
-void build_cancel(struct build *b, const char *why);     /* b is freed on return */
-bool build_exited(struct front *f, const char *sandbox); /* true: the sandbox belonged to a build */
-void builds_stop(struct front *f);                       /* cancels all, because the front ends */
+int build_begin(struct builds *bs, const struct build_row *row, const char *name, json_t *body, struct err *e);
+struct build *build_of(const struct builds *bs, const char *id); /* NULL: no such build in progress */
+bool build_of_template(const struct builds *bs, const char *template_id);
+void build_cancel(struct build *b, const char *why);       /* b is freed on return */
+bool build_exited(struct builds *bs, const char *sandbox); /* true: the sandbox belonged to a build */
+void builds_stop(struct builds *bs);                       /* cancels all, because the front ends */
 
 /* At the start: marks the saved states that the store refers to as owned, and builds that were in progress as
  * failed. */
-int builds_load(struct front *f, bool (*is_saved)(void *user, const char *name, bool *ret_memory), void *user,
+int builds_load(struct builds *bs, bool (*is_saved)(void *user, const char *name, bool *ret_memory), void *user,
     struct err *e);
 
 /* Removes the least recently used layers until the rest fits. */
 struct gc_result {
 	unsigned layers, uploads;
 };
-int builds_gc(struct front *f, uint64_t max_bytes, struct gc_result *ret, struct err *e);
+int builds_gc(struct builds *bs, uint64_t max_bytes, struct gc_result *ret, struct err *e);
 /* A row that referred to this saved state was deleted: deletes the saved state if no other row refers to it. */
-void build_release(struct front *f, const char *kept);
+void build_release(struct builds *bs, const char *kept);

@@ -6,13 +6,17 @@
 
 #include "base/fd.h"
 #include "base/rand.h"
+#include "front/account/accounts.h"
 #include "front/account/limits.h"
-#include "front/front.h"
 #include "front/link/init_build.h"
 #include "front/link/init_put.h"
+#include "front/link/links.h"
 #include "front/link/saved.h"
 #include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandboxes.h"
+#include "front/sandbox/table.h"
 #include "front/template/build_impl.h"
+#include "front/template/builds.h"
 #include "front/util/mem.h"
 #include "http/json.h"
 
@@ -31,9 +35,9 @@ void build_box_end(struct build *b)
 	if (box_present(&b->box))
 		box_kill(&b->box, "", NULL, NULL);
 	box_done(&b->box);
-	box_init(&b->box, &b->front->link, "");
+	box_init(&b->box, b->bs->link, "");
 	if (b->save.name[0]) /* incomplete, or without a row */
-		saved_delete(&b->front->link, b->save.name);
+		saved_delete(b->bs->link, b->save.name);
 	b->save.name[0] = '\0';
 }
 
@@ -68,7 +72,7 @@ static void on_helped(void *user, int no, const char *text)
 void build_box_helper(struct build *b, json_t *args, void (*then)(struct build *b))
 {
 	b->then = then;
-	b->helper = init_build_new(&b->front->link, b->box.id, args, HELPER_WAIT_MS, on_helped, b);
+	b->helper = init_build_new(b->bs->link, b->box.id, args, HELPER_WAIT_MS, on_helped, b);
 }
 
 /* --- start --------------------------------------------------------------------------------------------------- */
@@ -153,7 +157,7 @@ static void on_started(void *user, const struct box_result *re)
 	struct build *b = user;
 	const struct box_settings s = {
 		.template_id = b->row.template_id,
-		.text_from_stdout = b->front->link.opt.text_from_stdout,
+		.text_from_stdout = b->bs->link->opt.text_from_stdout,
 		.fd = -1,
 		.wait_ms = SETTINGS_WAIT_MS,
 	};
@@ -167,13 +171,13 @@ static void on_started(void *user, const struct box_result *re)
 /* The limits of the template; the others as for any sandbox. */
 static struct msg_limits build_box_limits(const struct build *b)
 {
-	struct msg_limits l = b->front->account.defaults;
+	struct msg_limits l = b->bs->account->defaults;
 
 	l.mem_bytes = b->row.mem_bytes;
 	l.disk_bytes = b->row.disk_bytes;
 	l.cpu_permille = b->row.cpu_permille;
 	l.pids = b->row.pids;
-	limits_clip(&l, &b->front->account.maxima);
+	limits_clip(&l, &b->bs->account->maxima);
 	return l;
 }
 
@@ -186,12 +190,13 @@ void build_box_start(struct build *b, void (*then)(struct build *b))
 				    : 0,
 		.from = b->from,
 		.limits = build_box_limits(b),
+		.team = b->row.team,
 	};
 	char id[ID_SIZE];
 
 	b->then_started = then;
-	sandbox_make_id(b->front, id);
-	box_init(&b->box, &b->front->link, id);
+	sandbox_table_make_id(b->bs->sandbox->table, id);
+	box_init(&b->box, b->bs->link, id);
 	box_start(&b->box, &s, "", on_started, b);
 }
 

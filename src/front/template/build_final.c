@@ -7,9 +7,12 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "front/front.h"
+#include "front/account/accounts.h"
+#include "front/link/links.h"
 #include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/template/build_impl.h"
+#include "front/template/builds.h"
 #include "front/util/mem.h"
 #include "http/json.h"
 #include "loop/loop.h"
@@ -35,18 +38,18 @@ static void on_final_saved(struct build *b, const char *name, uint32_t what)
 	struct err e = ERR_INIT;
 	if (has_start(b) && !(what & SAVED_MEMORY))
 		what = row.what = what | SAVED_START;
-	bool had = layers_find(b->front->link.store, b->final_key, clock_wall_ms(), &old, &e) == 0;
+	bool had = layers_find(b->bs->link->store, b->final_key, clock_wall_ms(), &old, &e) == 0;
 
 	memcpy(row.key, b->final_key, sizeof row.key);
 	memcpy(row.base_key, b->base_key, sizeof row.base_key);
 	memcpy(row.kept, name, sizeof row.kept);
-	if (layers_put(b->front->link.store, &row, &e) < 0) {
+	if (layers_put(b->bs->link->store, &row, &e) < 0) {
 		build_fail(b, "%s", e.text);
 		return;
 	}
 	b->save.name[0] = '\0';
 	if (had)
-		build_release(b->front, old.kept);
+		build_release(b->bs, old.kept);
 	build_ready(b, row.kept, what);
 }
 
@@ -73,7 +76,7 @@ static void on_trusted(void *user, const struct run_end *end)
 	if (end->no || (!end->refused && end->code != 0))
 		build_log(b, "warn", "[finalize] update-ca-certificates failed: %s", end->text);
 	build_log(b, "info", "[finalize] saving the template");
-	build_box_save(b, has_start(b) && b->front->sandbox.can_checkpoint, on_final_saved);
+	build_box_save(b, has_start(b) && b->bs->sandbox->can_checkpoint, on_final_saved);
 }
 
 static void trust_authorities(struct build *b)
@@ -90,7 +93,7 @@ static void trust_authorities(struct build *b)
 		.wait_ms = TRUST_WAIT_MS,
 	};
 
-	b->run = init_run_new(&b->front->link, &sp, &ops, b);
+	b->run = init_run_new(b->bs->link, &sp, &ops, b);
 }
 
 /* Stops watching the commands; they continue to run. */
@@ -140,7 +143,7 @@ static struct init_run *run(struct build *b, const char *cmd, const struct run_o
 		sp.cwd = *b->start.workdir ? b->start.workdir : build_home(b, b->start.user);
 	}
 
-	return init_run_new(&b->front->link, &sp, ops, b);
+	return init_run_new(b->bs->link, &sp, ops, b);
 }
 
 /* --- the ready command ----------------------------------------------------------------------------------------- */
@@ -159,7 +162,7 @@ static void on_ready_end(void *user, const struct run_end *end)
 		build_log(b, "info", "[finalize] Template is ready");
 		save_it(b);
 	} else if (now + READY_EVERY_MS >= b->ready_until_ms) {
-		build_fail(b, "ready command timed out after %u seconds: %s", b->front->link.opt.ready_timeout_s,
+		build_fail(b, "ready command timed out after %u seconds: %s", b->bs->link->opt.ready_timeout_s,
 		    end->text);
 	} else {
 		build_log(b, "debug", "[finalize] Template is not ready: %s", end->text);
@@ -191,9 +194,9 @@ static void on_defaults(struct build *b)
 	}
 	build_log(b, "info", "[finalize] Waiting for template to be ready: %.600s",
 	    *b->spec.ready_cmd ? b->spec.ready_cmd : READY_DEFAULT);
-	b->ready_until_ms = clock_mono_ms() + b->front->link.opt.ready_timeout_s * 1000ull;
+	b->ready_until_ms = clock_mono_ms() + b->bs->link->opt.ready_timeout_s * 1000ull;
 	timer_free(b->timer);
-	b->timer = timer_new(b->front->link.loop, try_ready, b);
+	b->timer = timer_new(b->bs->link->loop, try_ready, b);
 	timer_arm(b->timer, 0);
 }
 

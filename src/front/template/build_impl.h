@@ -2,6 +2,8 @@
 /* front/template/build_impl: shared by the files of a build. */
 #pragma once
 
+#include <sys/queue.h>
+
 #include "base/buf.h"
 #include "front/link/box.h"
 #include "front/link/init_run.h"
@@ -20,7 +22,7 @@ struct build_lines { /* output that is not a complete line yet */
 
 struct build {
 	TAILQ_ENTRY(build) link;
-	struct front *front;
+	struct builds *bs;
 	struct build_row row;
 	char name[TPL_NAME_SIZE];
 	struct build_spec spec;

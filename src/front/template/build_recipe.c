@@ -10,10 +10,13 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "front/front.h"
+#include "front/account/accounts.h"
+#include "front/link/links.h"
 #include "front/link/saved.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/sandbox/template.h"
 #include "front/template/build_impl.h"
+#include "front/template/builds.h"
 #include "front/template/image.h"
 #include "front/template/recipe.h"
 #include "http/json.h"
@@ -78,7 +81,7 @@ static void run(struct build *b, json_t *args, const struct run_ops *ops)
 		.args = own,
 		.cwd = "/" };
 
-	b->run = init_run_new(&b->front->link, &sp, ops, b);
+	b->run = init_run_new(b->bs->link, &sp, ops, b);
 }
 
 /* --- the packages ----------------------------------------------------------------------------------------------- */
@@ -93,7 +96,7 @@ static int note_layer(struct build *b, const char *key, const char *name, uint32
 		.used_ms = clock_wall_ms() },
 			 old;
 	struct err e = ERR_INIT;
-	bool had = layers_find(b->front->link.store, key, clock_wall_ms(), &old, &e) == 0;
+	bool had = layers_find(b->bs->link->store, key, clock_wall_ms(), &old, &e) == 0;
 
 	if (had && !b->spec.force) {
 		*ret = old;
@@ -102,13 +105,13 @@ static int note_layer(struct build *b, const char *key, const char *name, uint32
 	memcpy(row.key, key, sizeof row.key);
 	memcpy(row.base_key, b->base_key, sizeof row.base_key);
 	memcpy(row.kept, name, sizeof row.kept);
-	if (layers_put(b->front->link.store, &row, &e) < 0) {
+	if (layers_put(b->bs->link->store, &row, &e) < 0) {
 		build_fail(b, "%s", e.text);
 		return -e.no;
 	}
 	b->save.name[0] = '\0';
 	if (had)
-		build_release(b->front, old.kept);
+		build_release(b->bs, old.kept);
 	*ret = row;
 	return 0;
 }
@@ -160,7 +163,7 @@ static void on_system_saved(struct build *b, const char *name, uint32_t what)
 	int r = note_layer(b, b->recipe.system_key, name, what, &row);
 
 	if (r == 1) { /* our saved state is not needed */
-		saved_delete(&b->front->link, b->save.name);
+		saved_delete(b->bs->link, b->save.name);
 		b->save.name[0] = '\0';
 	}
 	if (r >= 0)
@@ -198,7 +201,7 @@ static void on_bootstrapped(void *user, const struct run_end *end)
 	const struct image_source from = { .ref = b->spec.from_image, .box = b->box.id, .path = RECIPE_ARCHIVE };
 
 	if (went_well(b, "mmdebstrap could not make it", end))
-		b->image = image_get(b->front, &from, on_image_line, on_image, b);
+		b->image = image_get(b->bs, &from, on_image_line, on_image, b);
 }
 
 static const struct run_ops bootstrap_ops = { .on_output = on_output, .on_end = on_bootstrapped };
@@ -226,7 +229,7 @@ void build_recipe(struct build *b)
 
 	build_log(b, "info", "[base] FROM %s", b->spec.from_image);
 	if (recipe_read(b->spec.from_image, &r, &e) < 0 ||
-	    templates_find(&b->front->sandbox.templates, STR_LIT("base"), &base, &e) < 0) {
+	    templates_find(&b->bs->sandbox->templates, STR_LIT("base"), &base, &e) < 0) {
 		recipe_done(&r);
 		build_fail(b, "the recipe '%.200s': %s", b->spec.from_image, e.text);
 		return;
@@ -234,11 +237,11 @@ void build_recipe(struct build *b)
 	make_keys(b, &r, base->key);
 	recipe_done(&r);
 	(void)str_copy(b->label, sizeof b->label, STR_LIT("base"));
-	if (!b->spec.force && layers_find(b->front->link.store, b->recipe.key, clock_wall_ms(), &row, &e) == 0) {
+	if (!b->spec.force && layers_find(b->bs->link->store, b->recipe.key, clock_wall_ms(), &row, &e) == 0) {
 		build_log(b, "info", "CACHED [base] %s", b->spec.from_image);
 		use(b, &row);
 	} else if (!b->spec.force &&
-	    layers_find(b->front->link.store, b->recipe.system_key, clock_wall_ms(), &row, &e) == 0) {
+	    layers_find(b->bs->link->store, b->recipe.system_key, clock_wall_ms(), &row, &e) == 0) {
 		build_log(b, "info", "CACHED [base] the bare system");
 		memcpy(b->base_key, row.base_key, sizeof b->base_key);
 		memcpy(b->from, row.kept, sizeof b->from);

@@ -7,9 +7,12 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "front/front.h"
+#include "front/account/accounts.h"
 #include "front/link/init_put.h"
+#include "front/link/links.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/template/build_impl.h"
+#include "front/template/builds.h"
 #include "front/util/mem.h"
 #include "http/json.h"
 #include "store/uploads.h"
@@ -87,19 +90,19 @@ static void on_saved(struct build *b, const char *name, uint32_t what)
 	};
 	struct err e = ERR_INIT;
 	struct layer_row old;
-	bool had = layers_find(b->front->link.store, b->keys[b->at + 1], clock_wall_ms(), &old, &e) == 0;
+	bool had = layers_find(b->bs->link->store, b->keys[b->at + 1], clock_wall_ms(), &old, &e) == 0;
 
 	memcpy(row.key, b->keys[b->at + 1], sizeof row.key);
 	memcpy(row.base_key, b->base_key, sizeof row.base_key);
 	memcpy(row.kept, name, sizeof row.kept);
 	b->disk_before = b->disk_bytes;
-	if (layers_put(b->front->link.store, &row, &e) < 0) {
+	if (layers_put(b->bs->link->store, &row, &e) < 0) {
 		build_fail(b, "%s", e.text);
 		return;
 	}
 	b->save.name[0] = '\0';
 	if (had)
-		build_release(b->front, old.kept); /* forced build: the new layer has replaced it */
+		build_release(b->bs, old.kept); /* forced build: the new layer has replaced it */
 	step_over(b);
 }
 
@@ -176,7 +179,7 @@ static void run_ours(struct build *b)
 		.cwd = "/",
 	};
 
-	b->run = init_run_new(&b->front->link, &sp, &run_ops, b);
+	b->run = init_run_new(b->bs->link, &sp, &run_ops, b);
 }
 
 static void run_command(struct build *b)
@@ -194,7 +197,7 @@ static void run_command(struct build *b)
 		.cwd = build_cwd(b),
 	};
 
-	b->run = init_run_new(&b->front->link, &sp, &run_ops, b);
+	b->run = init_run_new(b->bs->link, &sp, &run_ops, b);
 }
 
 /* --- COPY ----------------------------------------------------------------------------------------------------- */
@@ -221,17 +224,18 @@ static void on_put(void *user, int no, const char *text)
 
 static void copy_files(struct build *b)
 {
-	struct front *f = b->front;
+	struct builds *bs = b->bs;
 	uint64_t id, bytes;
 	struct err e = ERR_INIT;
 
-	if (uploads_find(f->link.uploads, b->row.team, current(b)->files_hash, clock_wall_ms(), &id, &bytes, &e) < 0) {
+	if (uploads_find(bs->link->uploads, b->row.team, current(b)->files_hash, clock_wall_ms(), &id, &bytes, &e) <
+	    0) {
 		build_fail(b,
 		    e.no == ENOENT ? "the files of this step were not uploaded, or are gone: build again%s" : "%s",
 		    e.no == ENOENT ? "" : e.text);
 		return;
 	}
-	b->put = init_put_new(&f->link, b->box.id, ARCHIVE, id, bytes, STR_NULL, on_put, b);
+	b->put = init_put_new(bs->link, b->box.id, ARCHIVE, id, bytes, STR_NULL, on_put, b);
 }
 
 /* --- each step ------------------------------------------------------------------------------------------------ */
@@ -279,7 +283,7 @@ void steps_run(struct build *b)
 	if (current(b)->is_ours) {
 		build_phase(b, "base");
 		(void)snprintf(b->label, sizeof b->label, "base");
-		build_log(b, "info", "[base] packages of every image: %s", b->front->link.opt.image_packages);
+		build_log(b, "info", "[base] packages of every image: %s", b->bs->link->opt.image_packages);
 		run_step(b);
 		return;
 	}

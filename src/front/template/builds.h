@@ -2,13 +2,16 @@
 /* front/template/builds: the template builds in progress. */
 #pragma once
 
-#include "front/template/build.h"
+#include <sys/queue.h>
 
 struct accounts;
+struct build;
 struct image_gc;
 struct links;
 struct records;
 struct sandboxes;
+
+TAILQ_HEAD(build_list, build); /* waiting and running builds, oldest first */
 
 struct builds {
 	struct links *link;

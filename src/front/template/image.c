@@ -10,9 +10,12 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
-#include "front/front.h"
+#include "front/account/accounts.h"
+#include "front/link/links.h"
 #include "front/link/warden_link.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/sandbox/template.h"
+#include "front/template/builds.h"
 #include "front/template/image_gc.h"
 #include "front/util/mem.h"
 #include "http/call.h"
@@ -30,7 +33,7 @@
 #define MIB (1024.0 * 1024.0)
 
 struct image_call {
-	struct front *front;
+	struct builds *bs;
 	char *ref;
 	char *login;                         /* the first line for atoll-pull */
 	uint64_t upload, bytes, sent, piece; /* an archive sent after it */
@@ -206,7 +209,7 @@ static void push(void *user)
 	while (c->upload && c->sent < c->bytes && stream_queued(c->stream) < STREAM_HIGH) {
 		autobuf struct buf piece = BUF_INIT(PIECE_MAX);
 
-		if (uploads_read(c->front->link.uploads, c->upload, c->piece++, &piece, &e) < 0) {
+		if (uploads_read(c->bs->link->uploads, c->upload, c->piece++, &piece, &e) < 0) {
 			fail(c, e.no == ENOENT ? EIO : e.no,
 			    e.no == ENOENT ? "the archive is gone: build again" : e.text);
 			return;
@@ -268,7 +271,7 @@ static void on_file_connected(void *user, const struct warden_reply *re)
 		fail(c, re->no, re->text);
 		return;
 	}
-	c->file = http_call_new(c->front->link.loop, re->fd, &file_ops, c);
+	c->file = http_call_new(c->bs->link->loop, re->fd, &file_ops, c);
 	if (!c->file) {
 		fail(c, ENOMEM, "out of memory");
 		return;
@@ -295,13 +298,13 @@ static void on_started(void *user, const struct warden_reply *re)
 		return;
 	}
 	if (re->fd < 0 || fd_nonblock(re->fd, true) < 0 ||
-	    !(c->stream = stream_new(c->front->link.loop, re->fd, &stream_ops, c))) {
+	    !(c->stream = stream_new(c->bs->link->loop, re->fd, &stream_ops, c))) {
 		fail(c, ENOMEM, "connect to atoll-pull: out of memory");
 		return;
 	}
 	stream_read(c->stream, true);
 	if (c->box) {
-		c->asked = warden_ask_id(c->front->link.warden, OP_CONNECT, c->box, "", on_file_connected, c);
+		c->asked = warden_ask_id(c->bs->link->warden, OP_CONNECT, c->box, "", on_file_connected, c);
 		return;
 	}
 	stream_write(c->stream, str_of(c->login));
@@ -348,7 +351,7 @@ static void use_template(struct image_call *c, struct str name)
 	const struct template *tp = NULL;
 	struct err e = ERR_INIT;
 
-	if (templates_find(&c->front->sandbox.templates, name, &tp, &e) < 0) {
+	if (templates_find(&c->bs->sandbox->templates, name, &tp, &e) < 0) {
 		fail(c, e.no, e.text);
 		return;
 	}
@@ -364,7 +367,7 @@ static void begin(void *user)
 
 	if (c->upload || c->box) {
 		m.what = PULL_UPLOAD;
-	} else if (find_mapped(c->front->link.opt.image_map, plain_name(c->ref), &name)) {
+	} else if (find_mapped(c->bs->link->opt.image_map, plain_name(c->ref), &name)) {
 		use_template(c, name);
 		return;
 	}
@@ -374,21 +377,21 @@ static void begin(void *user)
 		fail(c, EINVAL, text ? text : "not the name of an image");
 		return;
 	}
-	if (image_gc_busy(c->front)) {
+	if (image_gc_busy(c->bs)) {
 		timer_arm(c->timer, WAIT_MS);
 		return;
 	}
-	c->asked = warden_ask(c->front->link.warden, OP_PULL, &m, sizeof m, on_started, c);
+	c->asked = warden_ask(c->bs->link->warden, OP_PULL, &m, sizeof m, on_started, c);
 }
 
-struct image_call *image_get(struct front *f, const struct image_source *from,
+struct image_call *image_get(struct builds *bs, const struct image_source *from,
     void (*log)(void *user, const char *line), void (*fn)(void *user, const struct image_result *re), void *user)
 {
 	struct image_call *c = must_alloc(sizeof *c);
 	autobuf struct buf login = BUF_INIT(1u << 20);
 
 	*c = (struct image_call) {
-		.front = f,
+		.bs = bs,
 		.ref = must_dup(from->ref),
 		.upload = from->upload,
 		.bytes = from->bytes,
@@ -410,7 +413,7 @@ struct image_call *image_get(struct front *f, const struct image_source *from,
 	c->login = must_dup_str(buf_view(&login));
 	if (login.p)
 		explicit_bzero(login.p, login.n);
-	c->timer = timer_new(f->link.loop, begin, c);
+	c->timer = timer_new(bs->link->loop, begin, c);
 	timer_arm(c->timer, 0);
 	return c;
 }

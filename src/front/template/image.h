@@ -11,7 +11,7 @@
 
 #include "ipc/msg.h"
 
-struct front;
+struct builds;
 struct image_call;
 
 struct image_result {
@@ -32,6 +32,6 @@ struct image_source {           /* borrowed */
 };
 
 /* log gets lines about the progress. fn is called once, never from inside. */
-struct image_call *image_get(struct front *f, const struct image_source *from,
+struct image_call *image_get(struct builds *bs, const struct image_source *from,
     void (*log)(void *user, const char *line), void (*fn)(void *user, const struct image_result *re), void *user);
 void image_cancel(struct image_call *c); /* NULL is fine */

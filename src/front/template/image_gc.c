@@ -9,9 +9,12 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/front.h"
+#include "front/account/accounts.h"
+#include "front/link/links.h"
 #include "front/link/warden_link.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/template/build_impl.h"
+#include "front/template/builds.h"
 #include "front/util/mem.h"
 #include "http/json.h"
 #include "loop/loop.h"
@@ -27,7 +30,7 @@ struct asker {
 };
 
 struct image_gc {
-	struct front *front;
+	struct builds *bs;
 	struct warden_call *asked;
 	struct stream *stream;
 	struct buf keys, answer;
@@ -35,9 +38,9 @@ struct image_gc {
 	size_t n_now, n_next;
 };
 
-bool image_gc_busy(const struct front *f)
+bool image_gc_busy(const struct builds *bs)
 {
-	return f->build.image_gc != NULL;
+	return bs->image_gc != NULL;
 }
 
 static void gc_free(struct image_gc *g)
@@ -51,15 +54,15 @@ static void gc_free(struct image_gc *g)
 	free(g);
 }
 
-void image_gc_stop(struct front *f)
+void image_gc_stop(struct builds *bs)
 {
-	if (f->build.image_gc)
-		gc_free(take_ptr(&f->build.image_gc));
+	if (bs->image_gc)
+		gc_free(take_ptr(&bs->image_gc));
 }
 
 static void finish(struct image_gc *g, unsigned removed, const struct err *e)
 {
-	struct front *f = g->front;
+	struct builds *bs = g->bs;
 	struct asker *now = g->now, *next = g->next;
 	size_t n_now = g->n_now, n_next = g->n_next;
 
@@ -68,14 +71,14 @@ static void finish(struct image_gc *g, unsigned removed, const struct err *e)
 	else if (removed)
 		log_info("images removed", "count=%u", removed);
 	g->now = g->next = NULL;
-	f->build.image_gc = NULL;
+	bs->image_gc = NULL;
 	gc_free(g);
 	for (size_t i = 0; i < n_now; i++) {
 		if (now[i].fn)
 			now[i].fn(now[i].user, removed, e);
 	}
 	for (size_t i = 0; i < n_next; i++)
-		image_gc(f, next[i].all, next[i].fn, next[i].user);
+		image_gc(bs, next[i].all, next[i].fn, next[i].user);
 	free(now);
 	free(next);
 }
@@ -133,7 +136,7 @@ static void on_started(void *user, const struct warden_reply *re)
 		return;
 	}
 	if (re->fd < 0 || fd_nonblock(re->fd, true) < 0 ||
-	    !(g->stream = stream_new(g->front->link.loop, re->fd, &ops, g))) {
+	    !(g->stream = stream_new(g->bs->link->loop, re->fd, &ops, g))) {
 		fail(g, ENOMEM, "connect to atoll-pull: out of memory");
 		return;
 	}
@@ -152,23 +155,23 @@ static int on_key(void *user, const char *key)
 	return 0;
 }
 
-static int list_keys(const struct front *f, struct buf *keys, struct err *e)
+static int list_keys(const struct builds *bs, struct buf *keys, struct err *e)
 {
 	const struct build *b;
 
-	if (base_keys_each(f->link.store, on_key, keys, e) < 0)
+	if (base_keys_each(bs->link->store, on_key, keys, e) < 0)
 		return -e->no;
-	TAILQ_FOREACH(b, &f->build.list, link)
+	TAILQ_FOREACH(b, &bs->list, link)
 	(void)on_key(keys, b->base_key);
 	buf_ch(keys, '\n');
 	return keys->bad ? err_set(e, ENOMEM, "out of memory") : 0;
 }
 
-static bool is_fetching(const struct front *f)
+static bool is_fetching(const struct builds *bs)
 {
 	const struct build *b;
 
-	TAILQ_FOREACH(b, &f->build.list, link)
+	TAILQ_FOREACH(b, &bs->list, link)
 	{
 		if (b->image)
 			return true;
@@ -182,46 +185,46 @@ static void add_asker(struct asker **v, size_t *n, struct asker a)
 	(*v)[(*n)++] = a;
 }
 
-void image_gc(struct front *f, bool all, image_gc_fn *fn, void *user)
+void image_gc(struct builds *bs, bool all, image_gc_fn *fn, void *user)
 {
 	struct msg_pull m = { .what = PULL_COLLECT, .idle_s = all ? 0 : IMAGE_GC_IDLE_S };
 	struct asker a = { fn, user, all };
-	struct image_gc *g = f->build.image_gc;
+	struct image_gc *g = bs->image_gc;
 	struct err e = ERR_INIT;
 
 	if (g && (fn || g->n_next == 0)) {
 		add_asker(&g->next, &g->n_next, a);
 		return;
 	}
-	if (g || is_fetching(f)) {
+	if (g || is_fetching(bs)) {
 		if (fn)
 			fn(user, 0, NULL);
 		return;
 	}
-	g = f->build.image_gc = must_alloc(sizeof *g);
-	*g = (struct image_gc) { .front = f, .keys = BUF_INIT(KEYS_MAX), .answer = BUF_INIT(ANSWER_MAX) };
+	g = bs->image_gc = must_alloc(sizeof *g);
+	*g = (struct image_gc) { .bs = bs, .keys = BUF_INIT(KEYS_MAX), .answer = BUF_INIT(ANSWER_MAX) };
 	add_asker(&g->now, &g->n_now, a);
-	if (list_keys(f, &g->keys, &e) < 0)
+	if (list_keys(bs, &g->keys, &e) < 0)
 		fail(g, e.no, e.text);
 	else
-		g->asked = warden_ask(f->link.warden, OP_PULL, &m, sizeof m, on_started, g);
+		g->asked = warden_ask(bs->link->warden, OP_PULL, &m, sizeof m, on_started, g);
 }
 
 static int on_foreign_key(void *user, const char *key)
 {
-	struct front *f = user;
+	struct builds *bs = user;
 
-	for (size_t i = 0; i < f->sandbox.templates.n; i++) {
-		if (strcmp(f->sandbox.templates.v[i].key, key) == 0)
+	for (size_t i = 0; i < bs->sandbox->templates.n; i++) {
+		if (strcmp(bs->sandbox->templates.v[i].key, key) == 0)
 			return 0;
 	}
 	return key[0] ? -EEXIST : 0;
 }
 
-void image_gc_begin(struct front *f)
+void image_gc_begin(struct builds *bs)
 {
 	struct err e = ERR_INIT;
 
-	if (base_keys_each(f->link.store, on_foreign_key, f, &e) == -EEXIST)
-		image_gc(f, false, NULL, NULL);
+	if (base_keys_each(bs->link->store, on_foreign_key, bs, &e) == -EEXIST)
+		image_gc(bs, false, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 
-struct front;
+struct builds;
 struct image_gc;
 
 /* After a failed build the client usually builds again soon, and should not wait for the image again. */
@@ -18,11 +18,11 @@ struct image_gc;
 /* e: NULL, or the error. */
 typedef void image_gc_fn(void *user, unsigned removed, const struct err *e);
 
-bool image_gc_busy(const struct front *f);
+bool image_gc_busy(const struct builds *bs);
 
 /* all: also those requested a moment ago. fn (may be NULL) is called once, perhaps from inside: with 0 if an image
  * is being fetched, because the end of that build calls image_gc() again. */
-void image_gc(struct front *f, bool all, image_gc_fn *fn, void *user);
+void image_gc(struct builds *bs, bool all, image_gc_fn *fn, void *user);
 /* At the start: a state restored from a backup must be registered as a user of its images. */
-void image_gc_begin(struct front *f);
-void image_gc_stop(struct front *f); /* the front ends; no callback is called */
+void image_gc_begin(struct builds *bs);
+void image_gc_stop(struct builds *bs); /* the front ends; no callback is called */

@@ -1,19 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/util/demand: estimates the recent demand for sandboxes: rises at once and falls slowly. Pure. */
+/* front/util/demand: how many sandboxes should be ready, learnt from earlier requests. Pure.
+ *
+ * A pool that is refilled at a certain rate serves a stream of requests without a miss if it holds the largest
+ * backlog: each request adds one to it, and time takes away what would have been refilled. Fifty requests at once
+ * need fifty, fifty requests in ten seconds perhaps one.
+ *
+ * The largest backlog of each hour counts fully for DEMAND_FULL_HOURS, so that the next burst after a quiet hour finds
+ * as many. Then it counts half as much every DEMAND_HALF_HOURS. */
 #pragma once
 
 #include <stdint.h>
 
-#define DEMAND_WINDOW_S 5
+#define DEMAND_HOURS 12
+#define DEMAND_FULL_HOURS 3
+#define DEMAND_HALF_HOURS 2
+#define DEMAND_HOUR_MS 3600000u
 
 struct demand {
-	uint64_t second;             /* the second of the newest entry in n[] */
-	uint32_t n[DEMAND_WINDOW_S]; /* requests in each second, indexed by second modulo the window */
-	double level;
+	double backlog;
+	uint64_t at_ms;              /* time of the last request */
+	uint64_t hour;               /* the hour of the newest entry in peak[] */
+	uint32_t peak[DEMAND_HOURS]; /* the largest backlog of each hour, indexed by hour modulo DEMAND_HOURS */
 };
 
-void demand_note(struct demand *d, uint64_t now_ms); /* counts one request */
+/* Counts one request. per_s: how many members can be made in a second. */
+void demand_note(struct demand *d, uint64_t now_ms, double per_s);
 
-/* Returns the number of requests in the window, or the level of an earlier burst, which decays by a tenth each
- * second, if that is higher. */
-uint32_t demand_level(struct demand *d, uint64_t now_ms);
+uint32_t demand_level(struct demand *d, uint64_t now_ms); /* how many members should be there */

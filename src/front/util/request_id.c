@@ -21,15 +21,13 @@ static bool is_harmless(struct str id)
 void request_id(const struct http_req *rq, char ret[REQUEST_ID_SIZE])
 {
 	struct str given = http_header_get(&rq->headers, "x-request-id");
-	uint64_t v;
 
 	memset(ret, 0, REQUEST_ID_SIZE); /* zeroed, because it is copied into messages as a whole */
 	if (is_harmless(given)) {
 		(void)str_copy(ret, REQUEST_ID_SIZE, given);
 		return;
 	}
-	rand_bytes(&v, sizeof v);
-	(void)snprintf(ret, REQUEST_ID_SIZE, "%016" PRIx64, v);
+	(void)snprintf(ret, REQUEST_ID_SIZE, "%016" PRIx64, rand_id());
 }
 
 void request_session(const struct http_req *rq, char ret[REQUEST_ID_SIZE])

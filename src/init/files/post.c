@@ -35,6 +35,7 @@ struct upload {
 	struct multipart *multipart; /* NULL: a plain body */
 	struct sink sink;
 	char *target;            /* path of the sink */
+	char *parent;            /* of the last file, see sink_open() */
 	bool in_file;            /* the sink is open */
 	struct sink_error error; /* status 0: none */
 };
@@ -62,7 +63,7 @@ static int file_begin(struct upload *u, const char *path)
 		    target);
 	if (json_array_size(u->entries) >= PARTS_MAX)
 		return sink_fail(&u->error, 400, "more than %d files in one upload request", PARTS_MAX);
-	if (sink_open(&u->sink, target, &u->user, &u->error) < 0)
+	if (sink_open(&u->sink, target, &u->user, &u->parent, &u->error) < 0)
 		return -1;
 	(void)json_object_set_new_nocheck(u->seen, target, json_true());
 	free(u->target);
@@ -90,7 +91,8 @@ static int file_end(struct upload *u)
 	(void)json_object_set_new(entry, "path", text_json(str_of(u->target)));
 	(void)json_object_set_new(entry, "name", text_json(path_base(u->target)));
 	(void)json_object_set_new(entry, "type", json_string("file"));
-	meta = meta_read(u->target); /* what the file system really stored */
+	/* what the file system really stored */
+	meta = u->sink.created && json_object_size(u->meta) == 0 ? NULL : meta_read(u->target);
 	if (meta)
 		(void)json_object_set_new(entry, "metadata", meta);
 	(void)json_array_append_new(u->entries, entry);
@@ -216,6 +218,7 @@ static void on_close(struct http_req *rq, bool lost)
 	json_decref(u->seen);
 	free(u->path);
 	free(u->target);
+	free(u->parent);
 	free(u);
 }
 

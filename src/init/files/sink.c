@@ -35,9 +35,9 @@ static bool is_full(int no)
 	return no == ENOSPC || no == EDQUOT;
 }
 
-static int ensure_parents(const char *path, const struct user *u, struct sink_error *e)
+static int ensure_parents(const char *path, const char *dir, const struct user *u, struct sink_error *e)
 {
-	autofree char *dir = path_dir(path), *at = NULL;
+	autofree char *at = NULL;
 	int rc = dir ? dirs_ensure(dir, u->uid, u->gid, &at) : -ENOMEM;
 
 	if (rc == 0)
@@ -69,6 +69,14 @@ static int fail_open(const char *path, int no, struct sink_error *e)
 	return sink_fail(e, 500, "error opening file: open %s: %s", path, text_errno(no));
 }
 
+/* Creates the file. False: it exists, or cannot be created for a reason that open_target() finds out. */
+static bool create(struct sink *s, const char *path)
+{
+	s->fd = open(path, OPEN_FLAGS | O_CREAT | O_EXCL, 0666);
+	s->created = s->fd >= 0;
+	return s->created;
+}
+
 static int open_target(struct sink *s, const char *path, struct sink_error *e)
 {
 	struct stat st;
@@ -80,9 +88,7 @@ static int open_target(struct sink *s, const char *path, struct sink_error *e)
 		s->fd = open(path, OPEN_FLAGS);
 		s->holding = true;
 	} else if (errno == ENOENT) {
-		s->fd = open(path, OPEN_FLAGS | O_CREAT | O_EXCL, 0666);
-		s->created = s->fd >= 0;
-		if (s->fd < 0 && errno == EEXIST) { /* a dangling link */
+		if (!create(s, path) && errno == EEXIST) { /* a dangling link */
 			s->fd = open(path, OPEN_FLAGS | O_CREAT, 0666);
 			s->holding = true;
 		}
@@ -94,26 +100,40 @@ static int open_target(struct sink *s, const char *path, struct sink_error *e)
 	return check_kind(&st, path, e);
 }
 
-/* Does nothing if the owner is already right: watchers would see a change, and files of /proc refuse even that. */
+/* Does nothing if the owner is already right: watchers would see a change, and files of /proc refuse even that. A
+ * file that was just created belongs to root. */
 static int give_away(struct sink *s, const struct user *u, struct sink_error *e)
 {
+	bool is_new = s->created && u->uid != 0;
 	struct stat st;
 
-	if ((fstat(s->fd, &st) == 0 && st.st_uid == u->uid && st.st_gid == u->gid) ||
+	if ((!is_new && fstat(s->fd, &st) == 0 && st.st_uid == u->uid && st.st_gid == u->gid) ||
 	    fchown(s->fd, u->uid, u->gid) == 0)
 		return 0;
 	return sink_fail(e, is_full(errno) ? 507 : 500, "error changing file ownership: %s", text_errno(errno));
 }
 
-int sink_open(struct sink *s, const char *path, const struct user *u, struct sink_error *e)
+int sink_open(struct sink *s, const char *path, const struct user *u, char **parent, struct sink_error *e)
 {
+	autofree char *dir = path_dir(path);
+	bool known = dir && parent && *parent && strcmp(dir, *parent) == 0;
+
 	*s = (struct sink) { .fd = -1, .held = BUF_INIT(SINK_HOLD) };
-	if (ensure_parents(path, u, e) < 0)
+	if (!known && ensure_parents(path, dir, u, e) < 0)
 		return -1;
 	s->path = strdup(path);
 	if (!s->path)
 		return sink_fail(e, 500, "out of memory");
-	if (open_target(s, path, e) < 0 || give_away(s, u, e) < 0) {
+	/* In a bulk of new files most can be created at once. If the directory is gone meanwhile, it is made again. */
+	if (!create(s, path) && known && (errno == ENOENT || errno == ENOTDIR) && ensure_parents(path, dir, u, e) < 0) {
+		sink_discard(s);
+		return -1;
+	}
+	if (parent) {
+		free(*parent);
+		*parent = take_ptr(&dir);
+	}
+	if ((!s->created && open_target(s, path, e) < 0) || give_away(s, u, e) < 0) {
 		sink_discard(s);
 		return -1;
 	}
@@ -154,6 +174,16 @@ static int write_all(struct sink *s, struct str data, struct sink_error *e)
 	return sink_fail(e, 500, "error writing file: %s", text_errno(-rc));
 }
 
+/* btrfs writes a file that was truncated to nothing to disk when it is closed next, whoever closes it, and the closer
+ * waits. So it is closed once while it is still empty; after that its pages are written like those of any file. */
+static void close_while_empty(int fd)
+{
+	char path[32];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	fd_close(open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+}
+
 /* Truncates the file: from here on the old content is gone. */
 static int let_go(struct sink *s, struct sink_error *e)
 {
@@ -164,6 +194,8 @@ static int let_go(struct sink *s, struct sink_error *e)
 		sink_discard(s);
 		return sink_fail(e, is_full(no) ? 507 : 500, "error writing file: %s", text_errno(no));
 	}
+	if (!s->durable)
+		close_while_empty(s->fd);
 	return s->held.n ? write_all(s, buf_view(&s->held), e) : 0;
 }
 
@@ -187,7 +219,7 @@ int sink_finish(struct sink *s, const json_t *meta, struct sink_error *e)
 
 	if (s->holding && let_go(s, e) < 0)
 		return -1;
-	rc = meta_write(s->fd, meta);
+	rc = s->created && json_object_size(meta) == 0 ? 0 : meta_write(s->fd, meta); /* a new file has none */
 	if (rc < 0 && rc != -EOPNOTSUPP && rc != -ENOTSUP && rc != -EPERM) {
 		sink_discard(s);
 		if (is_full(-rc))

@@ -32,8 +32,10 @@ struct sink_error {
 	char text[SINK_TEXT];
 };
 
-/* Creates missing parents. All return 0 or -1 with *e filled; after a failure the sink is closed and cleaned up. */
-int sink_open(struct sink *s, const char *path, const struct user *u, struct sink_error *e);
+/* Creates missing parents. All return 0 or -1 with *e filled; after a failure the sink is closed and cleaned up.
+ * parent: the directory of the last file of this upload, so that its parents are not looked at for every file; starts
+ * as NULL, and is owned by the caller. NULL: this is the only file. */
+int sink_open(struct sink *s, const char *path, const struct user *u, char **parent, struct sink_error *e);
 int sink_write(struct sink *s, struct str data, struct sink_error *e);
 int sink_finish(struct sink *s, const json_t *meta, struct sink_error *e);
 void sink_discard(struct sink *s); /* no-op if it is not open */

@@ -136,7 +136,7 @@ void volume_file_put(struct init *in, struct http_req *rq)
 	u->sink.fd = -1;
 	rq->user = u;
 	rq->ops = &upload_ops;
-	if (sink_open(&u->sink, t.path, &(struct user) { .uid = t.uid, .gid = t.gid }, &e) < 0)
+	if (sink_open(&u->sink, t.path, &(struct user) { .uid = t.uid, .gid = t.gid }, NULL, &e) < 0)
 		upload_fail(rq, &e);
 	u->sink.durable = true;
 }

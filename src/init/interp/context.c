@@ -14,6 +14,7 @@
 #include "base/rand.h"
 #include "init/init.h"
 #include "init/interp/execute.h"
+#include "init/interp/interp.h"
 #include "init/text.h"
 #include "loop/loop.h"
 
@@ -229,7 +230,7 @@ static void on_end(void *user, int status)
 	if (x && status != KERNEL_LOST && (status & STATUS_OOM)) {
 		char why[OOM_TEXT_SIZE];
 
-		oom_text(c->in, status, why);
+		oom_text(&c->in->oom, status, why);
 		text = str_fmt("%s; variables are lost", why + strlen(OOM_NAME ": "));
 		interp_execution_error(x, OOM_NAME, text ? text : why, "");
 		execution_end(x);
@@ -495,18 +496,29 @@ struct context *context_find(struct init *in, const char *id)
 	return c;
 }
 
+static struct context *find_default(const struct init *in, const char *language)
+{
+	struct context *c = in->interp.contexts;
+
+	while (c && !(c->is_default && strcmp(c->runtime.language, language) == 0))
+		c = c->next;
+	return c;
+}
+
 int context_default(struct init *in, const char *language, struct context **ret, struct err *e)
 {
 	struct runtime rt = RUNTIME_INIT;
 	struct stat st;
 
+	/* The runtimes on disk are read only if the name may be another one of its language. */
+	*ret = find_default(in, language ? language : "python");
+	if (*ret)
+		return 0;
 	if (runtime_find(language ? language : "python", &rt, e) < 0)
 		return -e->no;
-	for (struct context *c = in->interp.contexts; c; c = c->next) {
-		if (!c->is_default || strcmp(c->runtime.language, rt.language) != 0)
-			continue;
+	*ret = find_default(in, rt.language);
+	if (*ret) {
 		runtime_done(&rt);
-		*ret = c;
 		return 0;
 	}
 	int rc = context_new(in, rt.language, stat(CONTEXT_CWD, &st) == 0 ? CONTEXT_CWD : "/", true, ret, e);

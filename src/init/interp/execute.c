@@ -23,6 +23,9 @@
 #define KEEPALIVE_MS 5000
 /* A runtime that cannot start fails within this time; the answer can then still be a 500. */
 #define BEGIN_MS 300
+/* The head of the answer and the count wait this long for the first output: most cells are over by then, and their
+ * answer is one piece for all who pass it on. */
+#define HEAD_MS 2
 #define GATHER_MS 200              /* output is joined for this long */
 #define HELD_MAX (4 * 1024 * 1024) /* or until it has this many bytes */
 #define TEXT_MAX HELD_MAX          /* longer output is not used as text: a part would be worse than none */
@@ -47,26 +50,48 @@ struct execution {
 	struct held out[2];
 	struct buf text; /* standard output so far, if it may become the result */
 	size_t n_output;
-	bool begun, failed, cut, full, wants_text;
+	uint64_t count; /* to be sent before anything else; 0: sent, or not known yet */
+	bool begun, announced, failed, cut, full, wants_text;
 };
 
 static const char *const stream_names[] = { [KERNEL_STDOUT] = "stdout", [KERNEL_STDERR] = "stderr" };
 
 /* Events. */
 
-static void send_event(struct execution *x, json_t *ev)
+static void write_event(struct execution *x, json_t *ev)
 {
 	autobuf struct buf line = BUF_INIT(LINE_MAX_BYTES);
 	autojson json_t *owned = ev;
 
-	if (!x->rq || !x->begun)
-		return;
 	json_put(&line, owned);
 	buf_ch(&line, '\n');
-	if (line.bad || !owned)
-		return;
-	http_write(x->rq, buf_view(&line));
+	if (!line.bad && owned)
+		http_write(x->rq, buf_view(&line));
+}
+
+/* Sends what waits for the first output: the head of the answer, the count. */
+static void announce(struct execution *x)
+{
+	uint64_t count = x->count;
+
+	if (!x->announced)
+		http_begin(x->rq, 200, "application/x-ndjson",
+		    "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n", -1);
+	x->announced = true;
+	x->count = 0;
+	if (count)
+		write_event(x, event_count(count));
 	timer_arm(x->keepalive, KEEPALIVE_MS);
+}
+
+static void send_event(struct execution *x, json_t *ev)
+{
+	if (!x->rq || !x->begun) {
+		json_decref(ev);
+		return;
+	}
+	announce(x);
+	write_event(x, ev);
 	if (x->ctx && !x->full && http_queued(x->rq) > STREAM_HIGH) {
 		x->full = true;
 		context_flow(x->ctx, false);
@@ -109,10 +134,14 @@ static void on_keepalive(void *user)
 {
 	struct execution *x = user;
 
-	if (x->begun)
+	if (!x->rq)
+		return;
+	if (!x->begun || !x->announced || x->count) {
+		x->begun = true;
+		announce(x);
+	} else {
 		send_event(x, event_plain("keepalive"));
-	else
-		execution_begin(x);
+	}
 }
 
 /* E2B's Java sends each write separately, and println() is two of them: programs compare the first piece with the
@@ -185,7 +214,8 @@ static void send_text(struct execution *x)
 
 void interp_execution_count(struct execution *x, uint64_t n)
 {
-	send_event(x, event_count(n));
+	x->count = n;
+	timer_arm(x->keepalive, HEAD_MS);
 }
 
 /* States. */
@@ -212,9 +242,7 @@ void execution_begin(struct execution *x)
 	if (x->begun || !x->rq)
 		return;
 	x->begun = true;
-	http_begin(x->rq, 200, "application/x-ndjson", "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n",
-	    -1);
-	timer_arm(x->keepalive, KEEPALIVE_MS);
+	timer_arm(x->keepalive, HEAD_MS);
 }
 
 static void execution_free(void *p)

@@ -5,35 +5,16 @@
  *	interp_execute	one /execute stream	interp_kernel	that process and the messages exchanged with it
  *	interp_event	the events' JSON	interp_runtime	which program runs a language
  *	interp_ready	waiting for starts	interp_seed	the process that forks runtimes
+ *	interp_state	the data of all of them
  *
  * docs/protocol-runtime.md describes the messages of the runtimes. */
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <sys/types.h>
 
-#include "init/interp/seed.h"
-
-struct asker;
-struct context;
 struct http_req;
-struct http_server;
 struct init;
-struct kernel;
-
-struct interp {
-	struct context *contexts; /* in order of creation */
-	size_t n_contexts;
-	struct kernel *kernels; /* every runtime process that has not been reaped */
-	struct seed seed;
-	struct kernel *spare; /* forked by the seed, waiting for its first message; NULL: none */
-	uid_t spare_uid;
-	struct http_server *inside; /* /health for programs in the sandbox */
-	struct asker *askers;       /* requests that wait until no context is starting */
-	bool awake;
-	bool text_from_stdout; /* default, if the sandbox's environment does not set it */
-};
 
 /* Serves a request for the interpreter's port. */
 void interp_serve(struct init *in, struct http_req *rq);
@@ -55,4 +36,4 @@ void interp_copied(struct init *in); /* the sandbox has become a copy of another
 
 /* A child has ended. False: it does not belong to the interpreter. */
 bool interp_reaped(struct init *in, pid_t pid, int status);
-void kernels_judge(struct init *in, bool last); /* callback of oom.h */
+void kernels_judge(struct init *in, bool last); /* those whose end oom_judge() holds back */

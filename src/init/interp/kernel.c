@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "http/json.h"
 #include "init/init.h"
+#include "init/interp/interp.h"
 #include "init/interp/seed.h"
 #include "init/process/spawn.h"
 #include "init/users.h"
@@ -255,7 +256,7 @@ static void last_messages(struct kernel *k)
 static bool judge(struct kernel **at, bool last)
 {
 	struct kernel *k = *at;
-	enum oom_verdict v = k->ops ? oom_judge(k->in, k->status, last) : OOM_NO;
+	enum oom_verdict v = k->ops ? oom_judge(&k->in->oom, k->status, last) : OOM_NO;
 
 	k->judging = v == OOM_WAIT;
 	if (!k->judging)
@@ -289,8 +290,9 @@ bool interp_reaped(struct init *in, pid_t pid, int status)
 
 /* Processes that the seed forks. */
 
-void kernel_seeded(struct init *in, uint32_t id, pid_t pid)
+static void on_forked(void *user, uint32_t id, pid_t pid)
 {
+	struct init *in = user;
 	struct kernel **at = &in->interp.kernels;
 
 	while (*at && (*at)->asked != id)
@@ -308,8 +310,10 @@ void kernel_seeded(struct init *in, uint32_t id, pid_t pid)
 		signal_all(*at, SIGKILL); /* killed by kernel_kill() meanwhile */
 }
 
-void kernels_unseeded(struct init *in)
+static void on_seed_end(void *user)
 {
+	struct init *in = user;
+
 	for (struct kernel **at = &in->interp.kernels; *at;) {
 		if ((*at)->asked)
 			finish(at, KERNEL_LOST);
@@ -317,6 +321,8 @@ void kernels_unseeded(struct init *in)
 			at = &(*at)->next;
 	}
 }
+
+const struct seed_ops kernel_seed_ops = { .on_forked = on_forked, .on_end = on_seed_end };
 
 /* Start. */
 
@@ -396,7 +402,7 @@ static int make(struct kernel *k, const struct spawn *sp, bool by_seed, struct e
 		.fds = { sp->in, sp->out, sp->err, sp->ctl },
 	};
 
-	k->by_seed = by_seed && seed_ask(k->in, &rq, &k->asked) == 0;
+	k->by_seed = by_seed && seed_ask(&k->in->interp.seed, &rq, &k->asked) == 0;
 	return k->by_seed ? 0 : spawn(sp, &k->pid, e);
 }
 

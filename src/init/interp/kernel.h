@@ -16,6 +16,7 @@
 
 struct init;
 struct kernel;
+struct seed_ops;
 
 #define KERNEL_LINE_MAX (32 * 1024 * 1024) /* one message of a runtime */
 
@@ -53,6 +54,4 @@ void kernel_kill(struct kernel *k);          /* NULL is fine; the caller must no
 /* Makes a process in advance for the first kernel_start() of that runtime, if there is a seed. */
 void kernel_spare(struct init *in, const struct runtime *rt);
 
-/* Callbacks of seed.c. */
-void kernel_seeded(struct init *in, uint32_t id, pid_t pid);
-void kernels_unseeded(struct init *in);
+extern const struct seed_ops kernel_seed_ops; /* of the seed that forks kernels; its user is the struct init */

@@ -6,6 +6,7 @@
 #include "http/server.h"
 #include "init/init.h"
 #include "init/interp/context.h"
+#include "init/interp/interp.h"
 #include "init/reply.h"
 
 struct asker {

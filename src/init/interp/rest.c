@@ -18,6 +18,8 @@
 #include "init/init.h"
 #include "init/interp/context.h"
 #include "init/interp/execute.h"
+#include "init/interp/interp.h"
+#include "init/interp/kernel.h"
 #include "init/reply.h"
 #include "init/sysfile.h"
 
@@ -255,7 +257,7 @@ static void spare_one(struct init *in, const char *language)
 
 void interp_open(struct init *in, int seed_fd)
 {
-	seed_open(in, seed_fd);
+	seed_open(&in->interp.seed, in->loop, seed_fd, &kernel_seed_ops, in);
 	if (seed_fd >= 0)
 		each_warm(in, spare_one);
 }

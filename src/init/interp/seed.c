@@ -8,71 +8,64 @@
 
 #include "base/fd.h"
 #include "base/log.h"
-#include "init/init.h"
-#include "init/interp/kernel.h"
 #include "init/users.h"
 #include "loop/loop.h"
 
 enum { HEAD_WORDS = 4 };
 
-void seed_close(struct init *in)
+void seed_close(struct seed *s)
 {
-	struct seed *s = &in->interp.seed;
-
 	watch_free(take_ptr(&s->watch));
 	timer_free(take_ptr(&s->timer));
 	fd_close(take_fd(&s->fd));
-	kernels_unseeded(in);
+	s->ops->on_end(s->user);
 }
 
 static void on_answer(void *user, int events)
 {
-	struct init *in = user;
+	struct seed *s = user;
 	struct {
 		uint32_t id;
 		int32_t pid;
 	} a;
-	ssize_t n = recv(in->interp.seed.fd, &a, sizeof(a), MSG_DONTWAIT);
+	ssize_t n = recv(s->fd, &a, sizeof(a), MSG_DONTWAIT);
 
 	(void)events;
 	if (n != (ssize_t)sizeof(a)) {
 		if (n >= 0 || (errno != EAGAIN && errno != EINTR))
-			seed_close(in);
+			seed_close(s);
 		return;
 	}
-	if (a.id == in->interp.seed.last_id)
-		timer_disarm(in->interp.seed.timer);
+	if (a.id == s->last_id)
+		timer_disarm(s->timer);
 	else
-		timer_arm(in->interp.seed.timer, SEED_ANSWER_MS);
-	kernel_seeded(in, a.id, a.pid);
+		timer_arm(s->timer, SEED_ANSWER_MS);
+	s->ops->on_forked(s->user, a.id, a.pid);
 }
 
 /* The seed hangs, was stopped, or never started. In the last case its socket may still be queued at a zygote that
  * hangs, and is then still open. */
 static void on_late(void *user)
 {
-	struct init *in = user;
+	struct seed *s = user;
 
 	log_warn("the warm interpreter does not answer: starting new interpreters instead", "ms=%d", SEED_ANSWER_MS);
-	seed_close(in);
+	seed_close(s);
 }
 
-void seed_open(struct init *in, int fd)
+void seed_open(struct seed *s, struct loop *loop, int fd, const struct seed_ops *ops, void *user)
 {
-	struct seed *s = &in->interp.seed;
-
-	*s = (struct seed) { .fd = fd };
+	*s = (struct seed) { .fd = fd, .ops = ops, .user = user };
 	if (fd < 0)
 		return;
-	s->watch = fd_nonblock(fd, true) < 0 ? NULL : watch_new(in->loop, fd, WATCH_IN, on_answer, in);
-	s->timer = timer_new(in->loop, on_late, in);
+	s->watch = fd_nonblock(fd, true) < 0 ? NULL : watch_new(loop, fd, WATCH_IN, on_answer, s);
+	s->timer = timer_new(loop, on_late, s);
 	if (!s->watch || !s->timer)
-		seed_close(in);
+		seed_close(s);
 }
 
-int seed_ask(struct init *in, const struct seed_request *rq, uint32_t *ret_id)
+int seed_ask(struct seed *s, const struct seed_request *rq, uint32_t *ret_id)
 {
-	struct seed *s = &in->interp.seed;
 	uint32_t msg[HEAD_WORDS + USER_GROUPS_MAX] = { s->last_id + 1, rq->uid, rq->gid, (uint32_t)rq->n_groups };
 
 	if (s->fd < 0 || rq->n_groups > USER_GROUPS_MAX)

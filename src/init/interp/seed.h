@@ -13,15 +13,23 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct init;
+struct loop;
 struct timer;
 struct watch;
 
 /* Time for an answer, after which the seed is abandoned. A cold start takes a second or two. */
 #define SEED_ANSWER_MS 5000
 
+struct seed_ops {
+	void (
+	    *on_forked)(void *user, uint32_t id, pid_t pid); /* the answer to that request; pid: -errno if it failed */
+	void (*on_end)(void *user); /* it has ended or was abandoned: outstanding requests are lost */
+};
+
 struct seed {
 	int fd; /* -1: no seed, or no longer */
+	const struct seed_ops *ops;
+	void *user;
 	struct watch *watch;
 	struct timer *timer; /* armed while an answer is outstanding */
 	uint32_t last_id;
@@ -35,9 +43,9 @@ struct seed_request {
 	int fds[4]; /* remain owned by the caller */
 };
 
-void seed_open(struct init *in, int fd); /* -1: no seed */
-void seed_close(struct init *in);        /* the seed then exits; outstanding requests are lost */
+/* fd: -1 without a seed. Takes over fd. */
+void seed_open(struct seed *s, struct loop *loop, int fd, const struct seed_ops *ops, void *user);
+void seed_close(struct seed *s); /* the seed then exits; calls on_end() */
 
-/* The answer is passed to kernel_seeded(). If the seed ends or is abandoned before, kernels_unseeded() is called.
- * -ENOTCONN: there is no seed. */
-int seed_ask(struct init *in, const struct seed_request *rq, uint32_t *ret_id);
+/* on_forked() gets the answer, unless on_end() comes before. -ENOTCONN: there is no seed. */
+int seed_ask(struct seed *s, const struct seed_request *rq, uint32_t *ret_id);

@@ -12,7 +12,9 @@
 #include "loop/loop.h"
 #include "loop/stream.h"
 
-#define EVENT_MAX (256 * 1024)
+#define EVENT_DATA (32 * 1024) /* bytes of output in one event */
+#define EVENT_MAX (64 * 1024)
+#define EVENTS_MAX (1024 * 1024) /* of one read */
 
 static void client_free(struct client *cl)
 {
@@ -137,15 +139,25 @@ static void put_data(struct buf *framed, bool binary, const char *name, struct s
 	envelope_put(framed, 0, buf_view(&event));
 }
 
+static void put_events(struct buf *framed, bool binary, const char *name, struct str data)
+{
+	while (data.n) {
+		struct str one = { data.p, data.n < EVENT_DATA ? data.n : EVENT_DATA };
+
+		put_data(framed, binary, name, one);
+		str_skip(&data, one.n);
+	}
+}
+
 void clients_send_data(struct proc *p, const char *name, struct str data)
 {
-	autobuf struct buf json = BUF_INIT(EVENT_MAX), binary = BUF_INIT(EVENT_MAX);
+	autobuf struct buf json = BUF_INIT(EVENTS_MAX), binary = BUF_INIT(EVENTS_MAX);
 
 	for (struct client *cl = p->clients; cl; cl = cl->next) {
 		struct buf *framed = cl->c->binary ? &binary : &json;
 
 		if (!framed->n)
-			put_data(framed, cl->c->binary, name, data);
+			put_events(framed, cl->c->binary, name, data);
 		call_send_raw(cl->c, buf_view(framed));
 		timer_arm(cl->keepalive, cl->keepalive_ms);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process_impl: the internals of a process, shared by process.c (states, output), clients.c (attached streams) and
- * input.c (its input). No other file includes this. */
+/* process_impl: the internals of a process, shared by process.c (states), output.c (its output), clients.c (attached
+ * streams) and input.c (its input). No other file includes this. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,8 +15,12 @@ enum proc_state { PROC_RUNNING, PROC_EXITED, PROC_ENDED };
 
 struct output {
 	int fd; /* -1: closed */
+	struct proc *p;
+	struct output *rests_next; /* in procs.rests_first */
 	struct watch *watch;
 	const char *name; /* key of its data events */
+	bool rests;       /* not read until the pause of init/process/pace.h ends */
+	bool wide;        /* its pipe does not grow any more */
 };
 
 struct input {
@@ -67,7 +71,13 @@ struct proc {
 	struct wait *waits;
 };
 
-void proc_flow(struct proc *p); /* reads its output only while every client keeps up */
+/* output.c */
+void output_open(struct proc *p, struct output *o, int fd, const char *name, void (*ready)(void *user, int events));
+void output_close(struct output *o);
+/* Reads one piece of output and sends it to all clients. Returns the bytes read, 0 at the end, -EAGAIN. */
+ssize_t output_pump(struct proc *p, struct output *o);
+ssize_t output_read(struct proc *p, struct output *o); /* the same at the pace of pace.h; -EAGAIN: it waits */
+void proc_flow(struct proc *p);                        /* reads its output only while every client keeps up */
 
 /* clients.c */
 void clients_send_data(struct proc *p, const char *name, struct str data);

@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "http/json.h"
 #include "init/init.h"
+#include "init/interp/interp.h"
 #include "init/process/impl.h"
 #include "init/process/pty.h"
 #include "init/process/spawn.h"
@@ -23,40 +24,17 @@
 #include "loop/loop.h"
 
 #define ENDED_KEEP_MS 30000
-#define READ_PIPE (32 * 1024) /* bytes of one data event */
-#define READ_TTY (16 * 1024)
-#define LAST_READS 64 /* of the data that a killed process left in its pipes */
+#define LAST_READS 64 /* of the data that a killed process left in its pipes, */
+#define LAST_BYTES (2 * 1024 * 1024)
 
 static void proc_set_state(struct proc *p, enum proc_state to);
 static void proc_check_end(struct proc *p);
 
 /* Output. */
 
-static void output_close(struct output *o)
-{
-	watch_free(o->watch);
-	fd_close(o->fd);
-	o->watch = NULL;
-	o->fd = -1;
-}
-
-/* Reads one piece of output and sends it to all clients. Returns the bytes read, 0 at the end, -EAGAIN. */
-static ssize_t output_pump(struct proc *p, struct output *o)
-{
-	char data[READ_PIPE];
-	ssize_t n = read(o->fd, data, p->tty ? READ_TTY : READ_PIPE);
-
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return -EAGAIN;
-	if (n <= 0) /* EIO: the terminal's slave is closed everywhere */
-		return 0;
-	clients_send_data(p, o->name, (struct str) { data, (size_t)n });
-	return n;
-}
-
 static void on_output(struct proc *p, struct output *o)
 {
-	ssize_t n = output_pump(p, o);
+	ssize_t n = output_read(p, o);
 
 	if (n == 0)
 		output_close(o);
@@ -81,15 +59,6 @@ static void on_err(void *user, int events)
 	on_output(p, &p->out[1]);
 }
 
-void proc_flow(struct proc *p)
-{
-	bool stop = clients_full(p);
-
-	for (size_t i = 0; i < ARRAY_LEN(p->out); i++)
-		if (p->out[i].watch)
-			watch_set(p->out[i].watch, stop ? 0 : WATCH_IN);
-}
-
 /* The end. */
 
 static json_t *end_event(const struct init *in, int status)
@@ -103,7 +72,7 @@ static json_t *end_event(const struct init *in, int status)
 	(void)json_object_set_new(end, "exited", json_boolean(exited));
 	(void)json_object_set_new(end, "status", json_string(text));
 	if (status & STATUS_OOM) {
-		oom_text(in, status, why);
+		oom_text(&in->oom, status, why);
 		(void)json_object_set_new(end, "error", json_string(why));
 	} else if (status != 0) {
 		(void)json_object_set_new(end, "error", json_string(text));
@@ -186,9 +155,12 @@ static void proc_set_state(struct proc *p, enum proc_state to)
 
 static void drain(struct proc *p, struct output *o)
 {
-	for (int i = 0; o->fd >= 0 && i < LAST_READS; i++)
-		if (output_pump(p, o) <= 0)
-			break;
+	ssize_t n = o->fd >= 0, all = 0;
+
+	for (int i = 0; n > 0 && i < LAST_READS && all < LAST_BYTES; i++) {
+		n = output_pump(p, o);
+		all += n;
+	}
 }
 
 static void proc_check_end(struct proc *p)
@@ -206,7 +178,7 @@ static void proc_check_end(struct proc *p)
 
 static void judge(struct proc *p, bool last)
 {
-	enum oom_verdict v = p->signalled ? OOM_NO : oom_judge(p->in, p->status, last);
+	enum oom_verdict v = p->signalled ? OOM_NO : oom_judge(&p->in->oom, p->status, last);
 
 	p->judging = v == OOM_WAIT;
 	if (p->judging)
@@ -381,12 +353,9 @@ int proc_start(struct init *in, const struct proc_spec *spec, struct proc **ret,
 	p->config = json_incref(spec->config);
 	proc_add(in, p);
 	input_init(&p->input, p, take_fd(&x.wr));
-	p->out[0] = (struct output) { .fd = take_fd(&x.rd_out), .name = spec->tty ? "pty" : "stdout" };
-	p->out[0].watch = watch_new(in->loop, p->out[0].fd, WATCH_IN, on_out, p);
-	if (x.rd_err >= 0) {
-		p->out[1] = (struct output) { .fd = take_fd(&x.rd_err), .name = "stderr" };
-		p->out[1].watch = watch_new(in->loop, p->out[1].fd, WATCH_IN, on_err, p);
-	}
+	output_open(p, &p->out[0], take_fd(&x.rd_out), spec->tty ? "pty" : "stdout", on_out);
+	if (x.rd_err >= 0)
+		output_open(p, &p->out[1], take_fd(&x.rd_err), "stderr", on_err);
 	if (spec->timeout_ms)
 		timer_arm(p->timer, spec->timeout_ms);
 	*ret = p;

@@ -29,11 +29,6 @@ struct userdb;
 
 struct proc;
 
-struct procs { /* newest first */
-	struct proc *head;
-	size_t n_live, n_ended;
-};
-
 struct proc_spec { /* all borrowed */
 	char *const *argv;
 	const json_t *envs; /* may be NULL */
@@ -55,7 +50,7 @@ struct proc_sel { /* a pid, or a tag if that is not NULL */
 int proc_start(struct init *in, const struct proc_spec *spec, struct proc **ret, struct err *e);
 struct proc *procs_find(struct init *in, const struct proc_sel *sel, bool ended);
 void procs_reap(struct init *in);             /* after SIGCHLD: reaps all children, also adopted ones */
-void procs_judge(struct init *in, bool last); /* callback of oom.h */
+void procs_judge(struct init *in, bool last); /* those whose end oom_judge() holds back */
 json_t *procs_list(struct init *in);          /* [{config,pid,tag?}] */
 
 /* Sends "start" and then every event to the call. With starter, the stream ends at the process's own deadline,

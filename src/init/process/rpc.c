@@ -15,6 +15,7 @@
 #include "init/call.h"
 #include "init/files/path.h"
 #include "init/init.h"
+#include "init/process/process.h"
 #include "init/text.h"
 
 #define ARGS_MAX 65536

@@ -18,6 +18,7 @@ Each GROUP is an array of tools. A tool has:
 The output defines tools_json, the tools as `tools/list` of MCP returns them. References are resolved here, so that
 the program parses plain JSON. The subset of JSON Schema is checked by tests/unit/mcp/tools.c.
 """
+
 import json
 import sys
 

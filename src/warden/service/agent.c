@@ -75,31 +75,24 @@ static const struct service_ops service_ops = { .on_up = on_up, .on_down = on_do
 
 int agent_open(struct warden *w, int exe_fd, const char *exe, struct err *e)
 {
-	static const char *const level_word[] = { "debug", "info", "warn", "error" };
-	static const char *argv[16]; /* lives as long as the service, of which there is one per process */
+	struct agent_options options;
 	struct service_spec spec = { .name = "atoll-agent",
 		.exe_fd = exe_fd,
-		.argv = (char *const *)argv,
+		.exe = exe,
+		.run = w->cfg.run,
+		.options = &options,
+		.options_size = sizeof options,
 		.delay_max_ms = w->cfg.restart_max_ms };
-	size_t n = 0;
 
-	argv[n++] = exe;
-	argv[n++] = "--run"; /* identifies the instance in a process list */
-	argv[n++] = w->cfg.run;
-	argv[n++] = "--state";
-	argv[n++] = AGENT_STATE;
-	argv[n++] = "--log-level";
-	argv[n++] = level_word[w->cfg.log_level];
-	if (w->cfg.agent_config[0]) {
-		argv[n++] = "--config";
-		argv[n++] = w->cfg.agent_config;
-	}
+	config_for_agent(&w->cfg, &options);
+	(void)snprintf(options.state_dir, sizeof options.state_dir, "%s", AGENT_STATE);
 	if (user_find(w->cfg.user, &spec.uid, &spec.gid, e) < 0)
 		return -e->no;
 	w->ag.again = timer_new(w->loop, on_again, w);
-	w->agent = w->ag.again ? service_new(w->loop, &spec, &service_ops, w) : NULL;
-	if (!w->agent)
+	if (!w->ag.again)
 		return err_set(e, ENOMEM, "start the agent layer: out of memory");
+	if (service_new(w->loop, &spec, &service_ops, w, &w->agent, e) < 0)
+		return -e->no;
 	return service_start(w->agent, e);
 }
 

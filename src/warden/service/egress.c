@@ -10,7 +10,6 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/inet.h"
 #include "base/log.h"
 #include "engine/slot.h"
 #include "ipc/egress.h"
@@ -18,7 +17,7 @@
 #include "warden/link.h"
 #include "warden/policy.h"
 #include "warden/service/service.h"
-#include "warden/unit.h"
+#include "warden/unit_state.h"
 #include "warden/warden.h"
 
 #define ANSWER_MS 5000 /* no answer for this long: it is stuck */
@@ -85,7 +84,7 @@ static void on_packet(void *user, const void *p, size_t n, const int *fds, size_
 		struct unit *sb = w->slots[i];
 
 		if (sb && sb->telling.seq == m.head.seq)
-			unit_told(sb);
+			w->eg.told(sb);
 	}
 }
 
@@ -145,62 +144,37 @@ static void on_down(void *user, const char *how)
 
 static const struct service_ops service_ops = { .on_up = on_up, .on_down = on_down };
 
-/* allow_private, separated by commas. */
-static const char *ranges_text(const struct config *c)
+static void fill_options(const struct warden *w, struct egress_options *o)
 {
-	static char text[CONFIG_RANGES_MAX * 20];
-	char ip[INET_TEXT_SIZE];
-	size_t n = 0;
+	struct slot s;
 
-	for (uint32_t i = 0; i < c->n_allow_private; i++) {
-		const struct inet_range *r = &c->allow_private[i];
-
-		n += (size_t)snprintf(text + n, sizeof text - n, "%s%s/%u", i ? "," : "", inet_text(r->ip, ip), r->len);
-	}
-	return text;
+	config_for_egress(&w->cfg, o);
+	if (!w->names_port) /* sandboxes do not reach host names of the server */
+		return;
+	(void)str_copy(o->names_domain, sizeof o->names_domain, (struct str) { w->domain, strcspn(w->domain, ":") });
+	slot_fill(w->instance, 0, &s);
+	o->names_ip = s.names;
 }
 
-/* "": sandboxes do not reach host names of the server. */
-static const char *names_text(const struct warden *w)
+int egress_open(struct warden *w, int exe_fd, const char *exe, void (*told)(struct unit *sb), struct err *e)
 {
-	static char text[sizeof w->domain + 32];
-
-	if (w->names_port)
-		(void)snprintf(text, sizeof text, "%.*s=10.%u.0.2", (int)strcspn(w->domain, ":"), w->domain,
-		    200 + w->instance);
-	return text;
-}
-
-int egress_open(struct warden *w, int exe_fd, const char *exe, struct err *e)
-{
-	static const char *const level_word[] = { "debug", "info", "warn", "error" };
-	static const char *argv[16]; /* lives as long as the service, of which there is one per process */
+	struct egress_options options;
 	struct service_spec spec = { .name = "atoll-egress",
 		.exe_fd = exe_fd,
-		.argv = (char *const *)argv,
+		.exe = exe,
+		.run = w->cfg.run,
+		.options = &options,
+		.options_size = sizeof options,
 		.fds = { w->dns_udp, w->dns_tcp, w->proxy },
 		.n_fds = 3,
 		.delay_max_ms = w->cfg.restart_max_ms };
-	const char *pairs[][2] = {
-		{ "--run", w->cfg.run }, /* identifies the instance in a process list */
-		{ "--log-level", level_word[w->cfg.log_level] }, { "--dns", w->cfg.dns_servers },
-		{ "--allow-private", ranges_text(&w->cfg) }, { "--ca-file", w->cfg.egress_ca_file },
-		{ "--names", names_text(w) }, /* what the server's host names resolve to in a sandbox: engine/slot.h */
-	};
-	size_t n = 0;
 
-	argv[n++] = exe;
-	for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
-		if (!pairs[i][1][0])
-			continue;
-		argv[n++] = pairs[i][0];
-		argv[n++] = pairs[i][1];
-	}
+	fill_options(w, &options);
 	if (user_find(w->cfg.egress_user, &spec.uid, &spec.gid, e) < 0)
 		return -e->no;
-	w->egress = service_new(w->loop, &spec, &service_ops, w);
-	if (!w->egress)
-		return err_set(e, ENOMEM, "start the resolver: out of memory");
+	w->eg.told = told;
+	if (service_new(w->loop, &spec, &service_ops, w, &w->egress, e) < 0)
+		return -e->no;
 	return service_start(w->egress, e);
 }
 
@@ -245,7 +219,7 @@ void egress_tell(struct unit *sb, bool had)
 	bool has = held_policy_proxied(sb->policy);
 
 	if (!has && !had) {
-		unit_told(sb);
+		w->eg.told(sb);
 		return;
 	}
 	if (w->eg.link && has)

@@ -11,14 +11,15 @@
 struct unit;
 struct warden;
 
-int egress_open(struct warden *w, int exe_fd, const char *exe, struct err *e);
+/* told(): atoll-egress has the policy of that sandbox. */
+int egress_open(struct warden *w, int exe_fd, const char *exe, void (*told)(struct unit *sb), struct err *e);
 void egress_close(struct warden *w);
 void egress_tick(struct warden *w); /* once a second: restarts a process that does not answer */
 
 /* connects the front and atoll-egress, if both run */
 void egress_introduce(struct warden *w);
 
-/* The sandbox's policy has changed; had: the previous one was sent. Calls unit_told() when atoll-egress has the
+/* The sandbox's policy has changed; had: the previous one was sent. Calls told() when atoll-egress has the
  * new one, or immediately if there is nothing to send. */
 void egress_tell(struct unit *sb, bool had);
 void egress_forget(struct unit *sb); /* the sandbox has ended */

@@ -17,7 +17,7 @@
 #include "base/str.h"
 #include "loop/loop.h"
 #include "warden/aside.h"
-#include "warden/front.h"
+#include "warden/front_send.h"
 #include "warden/handlers.h"
 #include "warden/layout.h"
 #include "warden/link.h"
@@ -25,39 +25,11 @@
 
 #define PULLS_MAX 8
 #define TALK_FD 3
-#define ARGS_MAX 32
-
-static size_t put_args(const struct warden *w, const char **argv, char text[2][24])
-{
-	const struct config *c = &w->cfg;
-	size_t n = 0;
-
-	argv[n++] = "atoll-pull";
-	argv[n++] = "--cache";
-	argv[n++] = c->cache;
-	argv[n++] = "--state";
-	argv[n++] = c->state;
-	(void)snprintf(text[0], sizeof text[0], "%llu", (unsigned long long)c->image_max_mb);
-	(void)snprintf(text[1], sizeof text[1], "%llu", (unsigned long long)c->image_cache_mb);
-	argv[n++] = "--max-mb";
-	argv[n++] = text[0];
-	argv[n++] = "--cache-mb";
-	argv[n++] = text[1];
-	if (c->registry_mirrors[0]) {
-		argv[n++] = "--mirror";
-		argv[n++] = c->registry_mirrors;
-	}
-	if (c->registries[0]) {
-		argv[n++] = "--registry";
-		argv[n++] = c->registries;
-	}
-	return n;
-}
+#define HIGH_FD 32
+#define ARGS_MAX 16
 
 static size_t put_what(const struct msg_pull *m, const char **argv, size_t n, char idle[24])
 {
-	argv[n++] = "--talk";
-	argv[n++] = "3";
 	if (m->what == PULL_UPLOAD) {
 		argv[n++] = "--upload";
 	} else if (m->what == PULL_IMAGE) {
@@ -75,19 +47,41 @@ static size_t put_what(const struct msg_pull *m, const char **argv, size_t n, ch
 	return n;
 }
 
+/* Makes these fds the first ones of the program. -1: none. Returns the program's own. */
+static int place_fds(const struct warden *w, int talk)
+{
+	int from[] = { talk, w->pull.options, w->pull.exe_fd };
+
+	/* first above all targets, so that none overwrites another */
+	for (size_t i = 0; i < ARRAY_LEN(from); i++) {
+		if (from[i] >= 0 && (from[i] = fcntl(from[i], F_DUPFD_CLOEXEC, HIGH_FD)) < 0)
+			_exit(1);
+	}
+	if ((talk >= 0 && dup2(from[0], TALK_FD) < 0) || dup2(from[1], OPTIONS_FD) < 0)
+		_exit(1);
+	return from[2];
+}
+
 /* In the child. m: NULL if there is no image; what: "--check" or "--gc". talk: the fd that becomes TALK_FD; -1:
  * none. */
 static __attribute__((noreturn)) void child_main(const struct warden *w, const struct msg_pull *m, const char *what,
-    int exe_fd, int talk, pid_t warden)
+    int talk, pid_t warden)
 {
-	static const char *argv[ARGS_MAX];
-	char text[2][24], idle[24];
-	size_t n = put_args(w, argv, text);
+	static const char *argv[ARGS_MAX] = { "atoll-pull" };
+	char idle[24];
+	size_t n = 1;
 
+	_Static_assert(TALK_FD == 3 && OPTIONS_FD == 4, "as the arguments say");
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0); /* it cleans up before it exits */
 	if (getppid() != warden)
 		_exit(1);
 	aside_signals();
+	if (m) { /* first: it is where an error with the settings is reported */
+		argv[n++] = "--talk";
+		argv[n++] = "3";
+	}
+	argv[n++] = "--settings";
+	argv[n++] = "4";
 	if (m)
 		n = put_what(m, argv, n, idle);
 	else
@@ -97,32 +91,43 @@ static __attribute__((noreturn)) void child_main(const struct warden *w, const s
 
 	if (null >= 0)
 		(void)dup2(null, STDOUT_FILENO);
-	int exe = fcntl(exe_fd, F_DUPFD_CLOEXEC, 32); /* must not collide with the fd that is passed on */
-
-	if (exe < 0 || (talk >= 0 && talk != TALK_FD && dup2(talk, TALK_FD) < 0) ||
-	    (talk == TALK_FD && fd_cloexec(talk, false) < 0))
-		_exit(1);
+	int exe = place_fds(w, talk);
 	char *const env[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL };
 
 	(void)execveat(exe, "", (char *const *)(uintptr_t)argv, env, AT_EMPTY_PATH);
 	_exit(1);
 }
 
-int pull_check_config(const struct warden *w, struct err *e)
+/* Opens the program once: its options are of the same build, also after an upgrade has replaced the file. */
+static int find_program(struct warden *w, struct err *e)
 {
 	char path[PATH_MAX];
-	autoclose int exe = -1;
+
+	if (w->pull.exe_fd >= 0)
+		return 0;
+	return layout_program(w->cfg.libexec, "atoll-pull", path, sizeof path, &w->pull.exe_fd, e);
+}
+
+int pull_open(struct warden *w, struct err *e)
+{
+	struct pull_options options;
+	struct err none = ERR_INIT;
 	pid_t self = getpid();
 	int status = 0;
 
-	if (!w->cfg.registry_mirrors[0] && !w->cfg.registries[0])
-		return 0;
-	if (layout_program(w->cfg.libexec, "atoll-pull", path, sizeof path, &exe, e) < 0)
+	config_for_pull(&w->cfg, &options);
+	if (options_seal("atoll-pull", &options, sizeof options, &w->pull.options, e) < 0)
 		return -e->no;
+	bool found = find_program(w, &none) == 0; /* else each pull fails, and says why */
+
+	if (!options.registry_mirrors[0] && !options.registries[0])
+		return 0;
+	if (!found)
+		return err_set(e, none.no, "%s", none.text);
 	pid_t pid = fork();
 
 	if (pid == 0)
-		child_main(w, NULL, "--check", exe, -1, self);
+		child_main(w, NULL, "--check", -1, self);
 	if (pid < 0)
 		return err_sys(e, "fork for a check of registries");
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -134,19 +139,18 @@ static void on_end(void *arg)
 {
 	struct warden *w = arg;
 
-	w->n_pulls--;
+	w->pull.n--;
 }
 
 static int begin(struct warden *w, const struct msg_pull *m, int *ret_fd, struct err *e)
 {
-	char path[PATH_MAX];
-	autoclose int exe = -1, client = -1;
+	autoclose int client = -1;
 	pid_t self = getpid();
 	int sock[2];
 
-	if (w->n_pulls == PULLS_MAX)
+	if (w->pull.n == PULLS_MAX)
 		return err_set(e, EBUSY, "%d images are being pulled already", PULLS_MAX);
-	if (layout_program(w->cfg.libexec, "atoll-pull", path, sizeof path, &exe, e) < 0)
+	if (find_program(w, e) < 0)
 		return -e->no;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock) < 0)
 		return err_sys(e, "make a socket");
@@ -154,7 +158,7 @@ static int begin(struct warden *w, const struct msg_pull *m, int *ret_fd, struct
 	pid_t pid = fork();
 
 	if (pid == 0)
-		child_main(w, m, NULL, exe, sock[1], self);
+		child_main(w, m, NULL, sock[1], self);
 	(void)close(sock[1]);
 	if (pid < 0)
 		return err_sys(e, "fork for an image");
@@ -163,7 +167,7 @@ static int begin(struct warden *w, const struct msg_pull *m, int *ret_fd, struct
 		(void)waitpid(pid, NULL, 0);
 		return err_set(e, ENOMEM, "out of memory");
 	}
-	w->n_pulls++;
+	w->pull.n++;
 	*ret_fd = take_fd(&client);
 	return 0;
 }
@@ -185,21 +189,19 @@ static bool has_entries(const char *cache, const char *name)
 
 void pull_tidy(struct warden *w)
 {
-	char path[PATH_MAX];
-	autoclose int exe = -1;
 	struct err e = ERR_INIT;
 	pid_t self = getpid();
 
 	if (!has_entries(w->cfg.cache, "trash") && !has_entries(w->cfg.cache, "work"))
 		return;
-	if (layout_program(w->cfg.libexec, "atoll-pull", path, sizeof path, &exe, &e) < 0) {
+	if (find_program(w, &e) < 0) {
 		log_warn("could not delete the remains of images", "err=%s", e.text);
 		return;
 	}
 	pid_t pid = fork();
 
 	if (pid == 0)
-		child_main(w, NULL, "--gc", exe, -1, self);
+		child_main(w, NULL, "--gc", -1, self);
 	if (pid < 0)
 		log_warn("could not delete the remains of images", "err=%s", strerror(errno));
 	else

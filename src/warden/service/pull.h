@@ -7,9 +7,9 @@
 
 struct warden;
 
-/* Before anything is served: has atoll-pull check the configuration of the registries, because only that program
- * interprets it. */
-int pull_check_config(const struct warden *w, struct err *e);
+/* Before anything is served: opens atoll-pull and has it check the configuration of the registries, because only that
+ * program interprets it. */
+int pull_open(struct warden *w, struct err *e);
 
 /* At start: deletes what killed servers and pulls have left of images, in a background process. */
 void pull_tidy(struct warden *w);

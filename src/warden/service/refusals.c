@@ -18,7 +18,7 @@
 #include "warden/link.h"
 #include "warden/service/refusals_rule.h"
 #include "warden/service/service.h"
-#include "warden/unit.h"
+#include "warden/unit_state.h"
 #include "warden/warden.h"
 
 #define LOG_EVERY_MS 10000 /* per sandbox */
@@ -167,27 +167,29 @@ static const struct service_ops service_ops = { .on_up = on_up, .on_down = on_do
 
 int refusals_open(struct warden *w, struct err *e)
 {
-	static char base[16], *argv[6]; /* live as long as the service, of which there is one per process */
+	struct refusals_options options;
 	struct service_spec spec = { .name = "atoll-refusals",
-		.argv = argv,
+		.exe_fd = w->refusals.exe_fd,
+		.exe = w->refusals.exe,
+		.run = w->cfg.run,
+		.options = &options,
+		.options_size = sizeof options,
 		.fds = { w->refusals.fd },
 		.n_fds = 1,
-		.exe_fd = w->refusals.exe_fd,
 		.delay_max_ms = w->cfg.restart_max_ms };
 	struct slot first;
 
 	if (w->refusals.fd < 0)
 		return 0;
 	slot_fill(w->instance, 0, &first);
-	(void)snprintf(base, sizeof base, "%u", first.root);
-	memcpy(argv, ((char *[]) { w->refusals.exe, "--run", w->cfg.run, "--uid-base", base, NULL }), sizeof argv);
+	config_for_refusals(&w->cfg, &options);
+	options.uid_base = first.root;
 	if (user_find(w->cfg.egress_user, &spec.uid, &spec.gid, e) < 0)
 		return -e->no;
 	/* rules of an earlier warden that did not remove them */
 	refusals_rule_forget(first.root, first.z_base + SLOT_Z_UIDS - 1);
-	w->refusals.service = service_new(w->loop, &spec, &service_ops, w);
-	if (!w->refusals.service)
-		return err_set(e, ENOMEM, "start atoll-refusals: out of memory");
+	if (service_new(w->loop, &spec, &service_ops, w, &w->refusals.service, e) < 0)
+		return -e->no;
 	return service_start(w->refusals.service, e);
 }
 

@@ -18,6 +18,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "ipc/settings.h"
 #include "loop/loop.h"
 
 #define FIRST_FD 3
@@ -30,6 +31,8 @@
 struct service {
 	struct loop *loop;
 	struct service_spec spec;
+	const char *argv[4];
+	int options; /* sealed file */
 	const struct service_ops *ops;
 	void *user;
 	pid_t pid;
@@ -46,17 +49,19 @@ struct service {
 
 static __attribute__((noreturn)) void child_fail(const struct service *s, const char *what)
 {
-	log_error("could not start a helper", "name=%s path=%s step=%s err=%s", s->spec.name, s->spec.argv[0], what,
+	log_error("could not start a helper", "name=%s path=%s step=%s err=%s", s->spec.name, s->spec.exe, what,
 	    strerror(errno));
 	_exit(127);
 }
 
-/* Moves the listed fds to 3, 4, ..., the program after them, and closes everything else. */
+/* Moves the link to 3, the options to 4, the listed fds after them, the program last, and closes everything else. */
 static int child_place_fds(const struct service *s, int link)
 {
-	int high[SERVICE_FDS + 2], n = 0;
+	int high[SERVICE_FDS + 3], n = 0;
 
+	_Static_assert(OPTIONS_FD == FIRST_FD + 1, "the options come after the link");
 	high[n++] = fcntl(link, F_DUPFD_CLOEXEC, HIGH_FD);
+	high[n++] = fcntl(s->options, F_DUPFD_CLOEXEC, HIGH_FD);
 	for (size_t i = 0; i < s->spec.n_fds; i++)
 		high[n++] = fcntl(s->spec.fds[i], F_DUPFD_CLOEXEC, HIGH_FD);
 	high[n++] = fcntl(s->spec.exe_fd, F_DUPFD_CLOEXEC, HIGH_FD);
@@ -134,7 +139,7 @@ static __attribute__((noreturn)) void child_main(const struct service *s, int li
 	child_reset(s);
 	int exe = child_place_fds(s, link);
 	child_drop_power(s);
-	(void)syscall(SYS_execveat, exe, "", s->spec.argv, child_env(), AT_EMPTY_PATH);
+	(void)syscall(SYS_execveat, exe, "", s->argv, child_env(), AT_EMPTY_PATH);
 	child_fail(s, "exec");
 }
 
@@ -207,19 +212,29 @@ static void on_timer(void *user)
 	}
 }
 
-struct service *service_new(struct loop *l, const struct service_spec *spec, const struct service_ops *ops, void *user)
+int service_new(struct loop *l, const struct service_spec *spec, const struct service_ops *ops, void *user,
+    struct service **ret, struct err *e)
 {
 	struct service *s = calloc(1, sizeof *s);
 
 	if (!s)
-		return NULL;
-	*s = (struct service) { .loop = l, .spec = *spec, .ops = ops, .user = user, .pidfd = -1 };
+		return err_set(e, ENOMEM, "start %s: out of memory", spec->name);
+	*s = (struct service) { .loop = l,
+		.spec = *spec,
+		.argv = { spec->exe, "--run", spec->run },
+		.options = -1,
+		.ops = ops,
+		.user = user,
+		.pidfd = -1 };
 	s->timer = timer_new(l, on_timer, s);
-	if (!s->timer) {
-		free(s);
-		return NULL;
+	if (!s->timer)
+		(void)err_set(e, ENOMEM, "start %s: out of memory", spec->name);
+	if (!s->timer || options_seal(spec->name, spec->options, spec->options_size, &s->options, e) < 0) {
+		service_free(s);
+		return -e->no;
 	}
-	return s;
+	*ret = s;
+	return 0;
 }
 
 int service_start(struct service *s, struct err *e)
@@ -282,5 +297,6 @@ void service_free(struct service *s)
 	watch_free(s->watch);
 	timer_free(s->timer);
 	fd_close(s->pidfd);
+	fd_close(s->options);
 	free(s);
 }

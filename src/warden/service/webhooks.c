@@ -74,36 +74,25 @@ static int find_user(const struct config *c, struct service_spec *spec, struct e
 
 int webhooks_open(struct warden *w, struct err *e)
 {
-	static const char *const level_word[] = { "debug", "info", "warn", "error" };
-	static const char *argv[16]; /* lives as long as the service, of which there is one per process */
-	static char exe[PATH_MAX];
+	static char exe[PATH_MAX]; /* lives as long as the service, of which there is one per process */
+	struct webhooks_options options;
 	struct service_spec spec = { .name = "atoll-webhooks",
-		.argv = (char *const *)argv,
+		.exe = exe,
+		.run = w->cfg.run,
+		.options = &options,
+		.options_size = sizeof options,
 		.delay_max_ms = w->cfg.restart_max_ms };
 	struct err none = ERR_INIT;
-	size_t n = 0;
 
 	if (layout_program(w->cfg.libexec, "atoll-webhooks", exe, sizeof exe, &w->webhooks.exe_fd, &none) < 0) {
 		log_warn("webhooks are disabled", "err=%s", none.text);
 		return 0;
 	}
 	spec.exe_fd = w->webhooks.exe_fd;
-	argv[n++] = exe;
-	argv[n++] = "--run";
-	argv[n++] = w->cfg.run;
-	argv[n++] = "--log-level";
-	argv[n++] = level_word[w->cfg.log_level];
-	argv[n++] = "--allow-private";
-	argv[n++] = w->cfg.webhook_allow_own ? "own" : w->cfg.webhook_allow_private ? "yes" : "no";
-	if (w->cfg.webhook_ca_file[0]) {
-		argv[n++] = "--ca-file";
-		argv[n++] = w->cfg.webhook_ca_file;
-	}
-	if (find_user(&w->cfg, &spec, e) < 0)
+	config_for_webhooks(&w->cfg, &options);
+	if (find_user(&w->cfg, &spec, e) < 0 ||
+	    service_new(w->loop, &spec, &service_ops, w, &w->webhooks.service, e) < 0)
 		return -e->no;
-	w->webhooks.service = service_new(w->loop, &spec, &service_ops, w);
-	if (!w->webhooks.service)
-		return err_set(e, ENOMEM, "start atoll-webhooks: out of memory");
 	return service_start(w->webhooks.service, e);
 }
 

@@ -9,11 +9,9 @@ async function fetchSoon(url) {
 	for (let tries = 0; ; tries++) {
 		try {
 			const got = await fetch(url)
-			if (got.ok || tries === 100)
-				return got
+			if (got.ok || tries === 100) return got
 		} catch (err) {
-			if (tries === 100)
-				throw err
+			if (tries === 100) throw err
 		}
 		await new Promise((done) => setTimeout(done, 100))
 	}
@@ -32,7 +30,10 @@ async function main() {
 		for (const scheme of ['https', 'http'])
 			assert.equal(await (await fetchSoon(`${scheme}://${host}/`)).text(), 'a page')
 		if (sbx.downloadUrl)
-			assert.equal(await (await fetch(await sbx.downloadUrl('/home/user/site/index.html'))).text(), 'a page')
+			assert.equal(
+				await (await fetch(await sbx.downloadUrl('/home/user/site/index.html'))).text(),
+				'a page',
+			)
 	} finally {
 		await sbx.kill()
 	}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded into a client's Node: writes each name that is looked up to ATOLL_TEST_LOOKUPS, and leads to nobody but this machine.
+// Preloaded into a client's Node: writes each name that is looked up to ATOLL_TEST_LOOKUPS, and leads to nobody but
+// this machine.
 const dns = require('node:dns')
 const fs = require('node:fs')
 

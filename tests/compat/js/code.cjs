@@ -2,7 +2,9 @@
 // The code interpreter.
 const assert = require('node:assert/strict')
 
-const PLOT = 'import matplotlib.pyplot as plt\nplt.plot([1, 2], [3, 4], label="l")\nplt.title("T")\nplt.xlabel("x (s)")\nplt.show()'
+const PLOT =
+	'import matplotlib.pyplot as plt\nplt.plot([1, 2], [3, 4], label="l")\nplt.title("T")\nplt.xlabel("x (s)")\n' +
+	'plt.show()'
 
 const prints = (language, code, want) => async (c) => {
 	const run = await (await c.interpreter()).runCode(code, { language })
@@ -14,7 +16,10 @@ module.exports = {
 	'code.python': async (c) => {
 		const sbx = await c.interpreter()
 		const run = await sbx.runCode('import os\nx = 5; print(os.environ["GIVEN"]); x*2')
-		assert.deepEqual([run.text, run.logs.stdout, run.results.length, run.error], ['10', ['at creation\n'], 1, undefined])
+		assert.deepEqual(
+			[run.text, run.logs.stdout, run.results.length, run.error],
+			['10', ['at creation\n'], 1, undefined],
+		)
 		assert.equal((await sbx.runCode('x')).text, '5')
 	},
 	'code.error': async (c) => {
@@ -24,12 +29,18 @@ module.exports = {
 	},
 	'code.stream': async (c) => {
 		const seen = []
-		const run = await (await c.interpreter()).runCode('import sys, time\nprint("o", flush=True)\ntime.sleep(1)\nprint("e", file=sys.stderr)\n7', {
+		const run = await (
+			await c.interpreter()
+		).runCode('import sys, time\nprint("o", flush=True)\ntime.sleep(1)\nprint("e", file=sys.stderr)\n7', {
 			onStdout: (out) => seen.push(['out', out.line]),
 			onStderr: (out) => seen.push(['err', out.line]),
 			onResult: (result) => seen.push(['result', result.text]),
 		})
-		assert.deepEqual(seen, [['out', 'o\n'], ['err', 'e\n'], ['result', '7']])
+		assert.deepEqual(seen, [
+			['out', 'o\n'],
+			['err', 'e\n'],
+			['result', '7'],
+		])
 		assert.equal(run.text, '7')
 	},
 	'code.javascript': prints('js', 'const a = await Promise.resolve(6); console.log(a * 7)', '42\n'),
@@ -41,7 +52,10 @@ module.exports = {
 		const sbx = await c.interpreter()
 		const context = await sbx.createCodeContext({ language: 'python', cwd: '/tmp' })
 		await sbx.runCode('only_here = 1', { context })
-		assert.equal((await sbx.runCode('import os; (only_here, os.getcwd())', { context })).text, "(1, '/tmp')")
+		assert.equal(
+			(await sbx.runCode('import os; (only_here, os.getcwd())', { context })).text,
+			"(1, '/tmp')",
+		)
 		assert.equal((await sbx.runCode('only_here')).error.name, 'NameError')
 	},
 	'code.contexts': async (c) => {
@@ -56,7 +70,9 @@ module.exports = {
 		assert.ok(!(await sbx.listCodeContexts()).some((one) => one.id === context.id))
 	},
 	'code.table': async (c) => {
-		const [result] = (await (await c.interpreter()).runCode('import pandas as pd\npd.DataFrame({"a": [1, 2]})')).results
+		const [result] = (
+			await (await c.interpreter()).runCode('import pandas as pd\npd.DataFrame({"a": [1, 2]})')
+		).results
 		assert.match(result.html, /<table/)
 		assert.deepEqual(result.data, { a: [1, 2] })
 	},
@@ -67,7 +83,18 @@ module.exports = {
 	'code.chart': async (c) => {
 		const { chart } = (await (await c.interpreter()).runCode(PLOT)).results[0]
 		assert.deepEqual([chart.type, chart.title, chart.x_label, chart.x_unit], ['line', 'T', 'x (s)', 's'])
-		assert.deepEqual(chart.elements.map((one) => [one.label, one.points]), [['l', [[1, 3], [2, 4]]]])
+		assert.deepEqual(
+			chart.elements.map((one) => [one.label, one.points]),
+			[
+				[
+					'l',
+					[
+						[1, 3],
+						[2, 4],
+					],
+				],
+			],
+		)
 	},
 	'code.env': async (c) => {
 		const sbx = await c.interpreter()

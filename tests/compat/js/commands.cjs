@@ -7,14 +7,25 @@ const bytes = (text) => new TextEncoder().encode(text)
 async function terminal(c, opt = {}) {
 	const sbx = await c.shell()
 	const seen = { text: '' }
-	const pty = await sbx.pty.create({ cols: 80, rows: 24, onData: (data) => { seen.text += new TextDecoder().decode(data) }, ...opt })
+	const pty = await sbx.pty.create({
+		cols: 80,
+		rows: 24,
+		onData: (data) => {
+			seen.text += new TextDecoder().decode(data)
+		},
+		...opt,
+	})
 	return { sbx, pty, seen, type: (text) => sbx.pty.sendInput(pty.pid, bytes(text)) }
 }
 
 module.exports = {
 	'commands.run': async (c) => {
 		const sbx = await c.shell()
-		const run = await sbx.commands.run('id -un; pwd; echo "$A ä"; echo e >&2', { user: 'root', cwd: '/tmp', envs: { A: "'q'" } })
+		const run = await sbx.commands.run('id -un; pwd; echo "$A ä"; echo e >&2', {
+			user: 'root',
+			cwd: '/tmp',
+			envs: { A: "'q'" },
+		})
 		assert.deepEqual([run.exitCode, run.stdout, run.stderr], [0, "root\n/tmp\n'q' ä\n", 'e\n'])
 	},
 	'commands.error': async (c) => {
@@ -27,7 +38,11 @@ module.exports = {
 	'commands.stream': async (c) => {
 		const sbx = await c.shell()
 		let seen = ''
-		const run = sbx.commands.run('echo first; until [ -e /tmp/go ]; do sleep 0.1; done; echo last', { onStdout: (text) => { seen += text } })
+		const run = sbx.commands.run('echo first; until [ -e /tmp/go ]; do sleep 0.1; done; echo last', {
+			onStdout: (text) => {
+				seen += text
+			},
+		})
 		await Promise.race([run, c.until(() => seen.includes('first'), 'the first line')])
 		assert.equal(seen, 'first\n')
 		await sbx.files.write('/tmp/go', '')
@@ -103,7 +118,11 @@ module.exports = {
 		c.needs(sbx.pty.connect)
 		await pty.disconnect()
 		let seen = ''
-		const again = await sbx.pty.connect(pty.pid, { onData: (data) => { seen += new TextDecoder().decode(data) } })
+		const again = await sbx.pty.connect(pty.pid, {
+			onData: (data) => {
+				seen += new TextDecoder().decode(data)
+			},
+		})
 		await type('echo a$((1+1))b\n')
 		await c.until(() => seen.includes('a2b'), 'its output')
 		await again.kill()

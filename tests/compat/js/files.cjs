@@ -8,7 +8,13 @@ async function watched(c, dir, options, act, want) {
 	const sbx = await c.shell()
 	const seen = []
 	await sbx.files.makeDir(dir)
-	const handle = await sbx.files.watchDir(dir, (event) => { seen.push(`${event.type} ${event.name}`) }, options)
+	const handle = await sbx.files.watchDir(
+		dir,
+		(event) => {
+			seen.push(`${event.type} ${event.name}`)
+		},
+		options,
+	)
 	await act(sbx)
 	await c.until(() => want.every((one) => seen.includes(one)), `${want} in ${seen}`)
 	await handle.stop()
@@ -36,24 +42,34 @@ module.exports = {
 		const sbx = await c.shell()
 		await sbx.commands.run('head -c 3000000 /dev/zero | tr "\\0" x > stream.txt')
 		let n = 0
-		for await (const part of await sbx.files.read('stream.txt', { format: 'stream' }))
-			n += part.length
+		for await (const part of await sbx.files.read('stream.txt', { format: 'stream' })) n += part.length
 		assert.equal(n, 3000000)
 	},
 	'files.many': async (c) => {
 		const sbx = await c.shell()
 		const files = [0, 1, 2].map((i) => ({ path: `many/${i}.txt`, data: `file ${i}` }))
 		const infos = await sbx.files.write(files)
-		assert.deepEqual(infos.map((one) => one.path), files.map((one) => `/home/user/${one.path}`))
+		assert.deepEqual(
+			infos.map((one) => one.path),
+			files.map((one) => `/home/user/${one.path}`),
+		)
 		assert.equal(await sbx.files.read('many/2.txt'), 'file 2')
 	},
 	'files.list': async (c) => {
 		const sbx = await c.shell()
 		await sbx.files.write('tree/a/b.txt', 'x')
 		await sbx.files.write('tree/c.txt', 'x')
-		assert.deepEqual((await sbx.files.list('tree')).map((e) => [e.name, e.type]), [['a', 'dir'], ['c.txt', 'file']])
-		assert.deepEqual((await sbx.files.list('tree', { depth: 2 })).map((e) => e.path),
-			['/home/user/tree/a', '/home/user/tree/a/b.txt', '/home/user/tree/c.txt'])
+		assert.deepEqual(
+			(await sbx.files.list('tree')).map((e) => [e.name, e.type]),
+			[
+				['a', 'dir'],
+				['c.txt', 'file'],
+			],
+		)
+		assert.deepEqual(
+			(await sbx.files.list('tree', { depth: 2 })).map((e) => e.path),
+			['/home/user/tree/a', '/home/user/tree/a/b.txt', '/home/user/tree/c.txt'],
+		)
 		await assert.rejects(sbx.files.list('none'), c.core.NotFoundError)
 	},
 	'files.info': async (c) => {
@@ -61,11 +77,12 @@ module.exports = {
 		c.needs(sbx.files.exists)
 		await sbx.files.write('info.txt', '12345')
 		assert.deepEqual([await sbx.files.exists('info.txt'), await sbx.files.exists('none')], [true, false])
-		if (typeof sbx.files.getInfo !== 'function')
-			return
+		if (typeof sbx.files.getInfo !== 'function') return
 		const info = await sbx.files.getInfo('info.txt')
-		assert.deepEqual([info.name, info.path, info.type, info.size, info.owner, info.permissions],
-			['info.txt', '/home/user/info.txt', 'file', 5, 'user', '-rw-r--r--'])
+		assert.deepEqual(
+			[info.name, info.path, info.type, info.size, info.owner, info.permissions],
+			['info.txt', '/home/user/info.txt', 'file', 5, 'user', '-rw-r--r--'],
+		)
 	},
 	'files.dirs': async (c) => {
 		const sbx = await c.shell()
@@ -85,12 +102,22 @@ module.exports = {
 		await sbx.files.remove('gone')
 		assert.equal(await sbx.files.exists('gone'), false)
 	},
-	'files.watch': (c) => watched(c, '/home/user/watched', {},
-		(sbx) => sbx.files.write('watched/f', 'x'), ['create f', 'write f']),
-	'files.watch-tree': (c) => watched(c, '/home/user/watched-tree', { recursive: true }, async (sbx) => {
-		await sbx.files.makeDir('watched-tree/sub')
-		await sbx.files.write('watched-tree/sub/f', 'x')
-	}, ['create sub', 'write sub/f']),
+	'files.watch': (c) =>
+		watched(c, '/home/user/watched', {}, (sbx) => sbx.files.write('watched/f', 'x'), [
+			'create f',
+			'write f',
+		]),
+	'files.watch-tree': (c) =>
+		watched(
+			c,
+			'/home/user/watched-tree',
+			{ recursive: true },
+			async (sbx) => {
+				await sbx.files.makeDir('watched-tree/sub')
+				await sbx.files.write('watched-tree/sub/f', 'x')
+			},
+			['create sub', 'write sub/f'],
+		),
 	'files.metadata': async (c) => {
 		const sbx = await c.shell()
 		c.knows('X-Metadata')

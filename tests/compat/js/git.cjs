@@ -29,7 +29,10 @@ module.exports = {
 		const sbx = await repository(c, dir)
 		await sbx.commands.run('git clone -q --bare /home/user/origin /home/user/bare.git')
 		await sbx.git.clone('file:///home/user/bare.git', { path: '/home/user/copy' })
-		await sbx.git.configureUser('Some Body', 'some@example.test', { scope: 'local', path: '/home/user/copy' })
+		await sbx.git.configureUser('Some Body', 'some@example.test', {
+			scope: 'local',
+			path: '/home/user/copy',
+		})
 		await sbx.files.write('/home/user/copy/c', 'three')
 		await sbx.git.add('/home/user/copy')
 		await sbx.git.commit('/home/user/copy', 'second')
@@ -64,7 +67,10 @@ module.exports = {
 	'template.build': async (c) => {
 		c.needs(c.core.Template?.build)
 		const name = `compat-${process.pid}`
-		await c.core.Template.build(c.core.Template().fromTemplate('base').runCmd('echo made > /home/user/made'), { alias: name })
+		await c.core.Template.build(
+			c.core.Template().fromTemplate('base').runCmd('echo made > /home/user/made'),
+			{ alias: name },
+		)
 		const sbx = await c.create({}, c.core, name)
 		assert.equal(await sbx.files.read('made'), 'made\n')
 	},

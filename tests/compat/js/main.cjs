@@ -21,14 +21,12 @@ class Client {
 
 	// Skips a capability whose call this client does not have.
 	needs(...calls) {
-		if (calls.some((call) => typeof call !== 'function'))
-			throw new Absent()
+		if (calls.some((call) => typeof call !== 'function')) throw new Absent()
 	}
 
 	// The same for what is an option and no call: a word that must occur in the client's source.
 	knows(word) {
-		if (!this.source.includes(word))
-			throw new Absent()
+		if (!this.source.includes(word)) throw new Absent()
 	}
 
 	async create(opt = {}, module = this.core, template = module === this.core ? 'base' : undefined) {
@@ -40,11 +38,11 @@ class Client {
 
 	// One sandbox of each kind for all that does not change it.
 	shell() {
-		return this.forCommands ??= this.create()
+		return (this.forCommands ??= this.create())
 	}
 
 	interpreter() {
-		return this.forCode ??= this.create({ envs: { GIVEN: 'at creation' } }, this.code)
+		return (this.forCode ??= this.create({ envs: { GIVEN: 'at creation' } }, this.code))
 	}
 
 	// By host name where names lead here, else by sending the name to the server's address.
@@ -54,13 +52,24 @@ class Client {
 		const via = direct ? to : new URL(process.env.E2B_API_URL)
 		const lib = via.protocol === 'https:' ? https : http
 		return new Promise((done, fail) => {
-			const req = lib.request({ host: via.hostname, port: via.port, method, path: to.pathname + to.search, agent: false,
-				headers: { ...headers, Host: to.host } }, (res) => {
-				let text = ''
-				res.setEncoding('utf8')
-				res.on('data', (part) => { text += part })
-				res.on('end', () => done({ status: res.statusCode, text }))
-			})
+			const req = lib.request(
+				{
+					host: via.hostname,
+					port: via.port,
+					method,
+					path: to.pathname + to.search,
+					agent: false,
+					headers: { ...headers, Host: to.host },
+				},
+				(res) => {
+					let text = ''
+					res.setEncoding('utf8')
+					res.on('data', (part) => {
+						text += part
+					})
+					res.on('end', () => done({ status: res.statusCode, text }))
+				},
+			)
 			req.once('error', fail)
 			req.end(body)
 		})
@@ -69,8 +78,7 @@ class Client {
 	async until(holds, what, ms = 15000) {
 		for (const end = Date.now() + ms; Date.now() < end;) {
 			const got = await holds()
-			if (got)
-				return got
+			if (got) return got
 			await new Promise((done) => setTimeout(done, 50))
 		}
 		throw new Error(`${what}: not within ${ms} ms`)
@@ -79,14 +87,21 @@ class Client {
 
 async function attempt(run, client) {
 	let timer
-	const late = new Promise((_, fail) => { timer = setTimeout(fail, LIMIT_MS, new Error(`nothing after ${LIMIT_MS} ms`)) })
+	const late = new Promise((_, fail) => {
+		timer = setTimeout(fail, LIMIT_MS, new Error(`nothing after ${LIMIT_MS} ms`))
+	})
 	try {
 		await Promise.race([run(client), late])
 		return { outcome: 'yes' }
 	} catch (err) {
-		if (err instanceof Absent)
-			return { outcome: 'none' }
-		return { outcome: 'no', why: String(err?.stack ?? err).split('\n').slice(0, 6).join('\n') }
+		if (err instanceof Absent) return { outcome: 'none' }
+		return {
+			outcome: 'no',
+			why: String(err?.stack ?? err)
+				.split('\n')
+				.slice(0, 6)
+				.join('\n'),
+		}
 	} finally {
 		clearTimeout(timer)
 	}
@@ -94,11 +109,16 @@ async function attempt(run, client) {
 
 async function main() {
 	const client = new Client()
-	const all = ['sandbox', 'commands', 'files', 'code', 'git'].flatMap((name) => Object.entries(require(`./${name}.cjs`)))
+	const all = ['sandbox', 'commands', 'files', 'code', 'git'].flatMap((name) =>
+		Object.entries(require(`./${name}.cjs`)),
+	)
 	const version = (name) => load(`${name}/package.json`).version
-	console.log(JSON.stringify({ versions: { e2b: version('e2b'), '@e2b/code-interpreter': version('@e2b/code-interpreter') } }))
-	for (const [id, run] of all)
-		console.log(JSON.stringify({ id, ...await attempt(run, client) }))
+	console.log(
+		JSON.stringify({
+			versions: { e2b: version('e2b'), '@e2b/code-interpreter': version('@e2b/code-interpreter') },
+		}),
+	)
+	for (const [id, run] of all) console.log(JSON.stringify({ id, ...(await attempt(run, client)) }))
 	await Promise.all(client.made.map((sbx) => sbx.kill().catch(() => {})))
 	process.exit(0)
 }

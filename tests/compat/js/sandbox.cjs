@@ -2,7 +2,7 @@
 // Sandboxes themselves, their ports and addresses.
 const assert = require('node:assert/strict')
 
-const items = async (list) => Array.isArray(list) ? list : list.nextItems()	// 1.x gives an array, 2.x pages
+const items = async (list) => (Array.isArray(list) ? list : list.nextItems()) // 1.x gives an array, 2.x pages
 const listed = async (c, query) => items(await c.core.Sandbox.list({ query }))
 
 module.exports = {
@@ -18,7 +18,10 @@ module.exports = {
 		assert.equal(await c.marked.files.read('/tmp/shared'), 'seen')
 	},
 	'sandbox.list': async (c) => {
-		assert.deepEqual((await listed(c, { metadata: { mark: c.mark } })).map((one) => one.sandboxId), [c.marked.sandboxId])
+		assert.deepEqual(
+			(await listed(c, { metadata: { mark: c.mark } })).map((one) => one.sandboxId),
+			[c.marked.sandboxId],
+		)
 		assert.deepEqual(await listed(c, { metadata: { mark: `${c.mark}x` } }), [])
 	},
 	'sandbox.info': async (c) => {
@@ -31,7 +34,7 @@ module.exports = {
 	'sandbox.timeout': async (c) => {
 		const sbx = await c.create()
 		await sbx.setTimeout(1000)
-		await c.until(async () => !await sbx.isRunning(), 'expired')
+		await c.until(async () => !(await sbx.isRunning()), 'expired')
 		assert.ok(await c.marked.isRunning())
 	},
 	'sandbox.kill': async (c) => {
@@ -47,7 +50,10 @@ module.exports = {
 			const got = await c.marked.getMetrics()
 			return got.length && got
 		}, 'metrics')
-		assert.ok(first.cpuCount > 0 && first.memTotal > 0 && first.timestamp instanceof Date, JSON.stringify(first))
+		assert.ok(
+			first.cpuCount > 0 && first.memTotal > 0 && first.timestamp instanceof Date,
+			JSON.stringify(first),
+		)
 	},
 	'sandbox.pause': async (c) => {
 		const pause = c.core.Sandbox.prototype.pause ?? c.core.Sandbox.prototype.betaPause
@@ -68,13 +74,18 @@ module.exports = {
 	},
 	'sandbox.offline': async (c) => {
 		const sbx = await c.create({ allowInternetAccess: false })
-		const out = await sbx.commands.run('timeout 5 bash -c "</dev/tcp/192.0.2.1/80" 2>/dev/null || echo refused')
+		const out = await sbx.commands.run(
+			'timeout 5 bash -c "</dev/tcp/192.0.2.1/80" 2>/dev/null || echo refused',
+		)
 		assert.equal(out.stdout, 'refused\n')
 	},
 	'ports.host': async (c) => {
 		const sbx = await c.shell()
 		await sbx.files.write('/tmp/www/page', 'from inside')
-		await sbx.commands.run('python3 -m http.server 8123 --directory /tmp/www', { background: true, timeoutMs: 0 })
+		await sbx.commands.run('python3 -m http.server 8123 --directory /tmp/www', {
+			background: true,
+			timeoutMs: 0,
+		})
 		await sbx.commands.run('until (</dev/tcp/127.0.0.1/8123) 2>/dev/null; do sleep 0.1; done')
 		const got = await c.fetch(`https://${sbx.getHost(8123)}/page`)
 		assert.deepEqual(got, { status: 200, text: 'from inside' })
@@ -91,8 +102,14 @@ module.exports = {
 	'urls.upload': async (c) => {
 		c.needs(c.secured.uploadUrl)
 		const url = await c.secured.uploadUrl('up.txt', { useSignatureExpiration: 60 })
-		const form = '--b\r\nContent-Disposition: form-data; name="file"; filename="up.txt"\r\n\r\nbrought\r\n--b--\r\n'
-		const got = await c.fetch(url, { method: 'POST', body: form, headers: { 'Content-Type': 'multipart/form-data; boundary=b' } })
+		const form =
+			'--b\r\nContent-Disposition: form-data; name="file"; filename="up.txt"\r\n\r\nbrought\r\n' +
+			'--b--\r\n'
+		const got = await c.fetch(url, {
+			method: 'POST',
+			body: form,
+			headers: { 'Content-Type': 'multipart/form-data; boundary=b' },
+		})
 		assert.equal(got.status, 200, got.text)
 		assert.equal(await c.secured.files.read('up.txt'), 'brought')
 	},

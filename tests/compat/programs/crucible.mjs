@@ -1,16 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// A command line agent that has moved its tools into sandboxes: service, session manager, tools for code, files, terminal and processes, resource
-// monitor, recovery. node crucible.mjs DIRECTORY
+// A command line agent that has moved its tools into sandboxes: service, session manager, tools for code, files,
+// terminal and processes, resource monitor, recovery. node crucible.mjs DIRECTORY
 //
-// Like the plans it follows, it reads what a cell prints from `text`; so it asks for ATOLL_TEXT_FROM_STDOUT when it makes a sandbox.
+// Like the plans it follows, it reads what a cell prints from `text`; so it asks for ATOLL_TEXT_FROM_STDOUT when it
+// makes a sandbox.
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import assert from 'node:assert/strict'
 
-const { Sandbox, SandboxError, TimeoutError } = createRequire(path.join(path.resolve(process.argv[2]), 'package.json'))('@e2b/code-interpreter')
+const { Sandbox, SandboxError, TimeoutError } = createRequire(path.join(path.resolve(process.argv[2]), 'package.json'))(
+	'@e2b/code-interpreter',
+)
 
 const CONFIG = { sessionTimeout: 3600000, maxConcurrentSessions: 10, executionTimeout: 30000 }
-const REFUSED = [/rm\s+-rf\s+\//, /mkfs/, /dd\s+if=/, /shutdown/, /reboot/, /\bsudo\s+/, /\bsu\s+/, /chmod\s+777/, /curl.*\|\s*bash/, /wget.*\|\s*sh/]
+const REFUSED = [
+	/rm\s+-rf\s+\//,
+	/mkfs/,
+	/dd\s+if=/,
+	/shutdown/,
+	/reboot/,
+	/\bsudo\s+/,
+	/\bsu\s+/,
+	/chmod\s+777/,
+	/curl.*\|\s*bash/,
+	/wget.*\|\s*sh/,
+]
 
 class ExecutionError extends Error {
 	constructor(sessionId, code, original, kind) {
@@ -32,18 +46,23 @@ class SessionManager {
 	}
 
 	add(agentId, sandbox) {
-		if (this.sessions.size >= CONFIG.maxConcurrentSessions)
-			throw new Error('limit of sessions reached')
+		if (this.sessions.size >= CONFIG.maxConcurrentSessions) throw new Error('limit of sessions reached')
 		const sessionId = `session-${agentId}-${this.sessions.size}`
-		this.sessions.set(sessionId, { sessionId, sandbox, agentId, createdAt: this.now(), lastUsed: this.now(), environment: 'base' })
+		this.sessions.set(sessionId, {
+			sessionId,
+			sandbox,
+			agentId,
+			createdAt: this.now(),
+			lastUsed: this.now(),
+			environment: 'base',
+		})
 		this.hooks.created.forEach((fn) => fn(sessionId))
 		return sessionId
 	}
 
 	use(sessionId) {
 		const session = this.sessions.get(sessionId) ?? null
-		if (session)
-			session.lastUsed = this.now()
+		if (session) session.lastUsed = this.now()
 		return session
 	}
 
@@ -56,8 +75,7 @@ class SessionManager {
 
 	async cleanupExpired() {
 		for (const one of [...this.sessions.values()]) {
-			if (this.now() - one.lastUsed > CONFIG.sessionTimeout)
-				await this.destroy(one.sessionId)
+			if (this.now() - one.lastUsed > CONFIG.sessionTimeout) await this.destroy(one.sessionId)
 		}
 	}
 }
@@ -68,14 +86,17 @@ class Service {
 	}
 
 	make() {
-		return Sandbox.create({ timeoutMs: CONFIG.sessionTimeout, metadata: { program: 'crucible' }, envs: { ATOLL_TEXT_FROM_STDOUT: '1' } })
+		return Sandbox.create({
+			timeoutMs: CONFIG.sessionTimeout,
+			metadata: { program: 'crucible' },
+			envs: { ATOLL_TEXT_FROM_STDOUT: '1' },
+		})
 	}
 
 	async createSession(agentId) {
 		const sandbox = await this.make()
 		const probe = await sandbox.runCode('import sys; print("ready " + sys.version.split()[0])')
-		if (!probe.text?.startsWith('ready 3'))
-			throw new Error(`the sandbox is not ready: ${probe.text}`)
+		if (!probe.text?.startsWith('ready 3')) throw new Error(`the sandbox is not ready: ${probe.text}`)
 		return this.manager.add(agentId, sandbox)
 	}
 
@@ -88,14 +109,18 @@ class Service {
 			return { output: run.text ?? '', error: run.error ?? null, results: run.results }
 		} catch (err) {
 			// Both are timeouts to the SDK: of the code, or of a sandbox that is not there any more.
-			const gone = err instanceof SandboxError && !await session.sandbox.isRunning()
-			throw new ExecutionError(sessionId, code, err, gone ? 'SANDBOX_UNAVAILABLE' : err instanceof TimeoutError ? 'TIMEOUT' : 'OTHER')
+			const gone = err instanceof SandboxError && !(await session.sandbox.isRunning())
+			throw new ExecutionError(
+				sessionId,
+				code,
+				err,
+				gone ? 'SANDBOX_UNAVAILABLE' : err instanceof TimeoutError ? 'TIMEOUT' : 'OTHER',
+			)
 		}
 	}
 
 	async recover(err) {
-		if (err.kind !== 'SANDBOX_UNAVAILABLE' || !this.manager.use(err.sessionId))
-			return err.kind
+		if (err.kind !== 'SANDBOX_UNAVAILABLE' || !this.manager.use(err.sessionId)) return err.kind
 		this.manager.use(err.sessionId).sandbox = await this.make()
 		return 'recreated'
 	}
@@ -103,13 +128,20 @@ class Service {
 	// As such programs do it: through code, with the content as base64 so that it cannot break out.
 	async uploadFile(sessionId, file, content) {
 		const packed = Buffer.from(content).toString('base64')
-		const { error } = await this.executeCode(sessionId, `import base64, pathlib
-p = pathlib.Path(${JSON.stringify(file)}); p.parent.mkdir(parents=True, exist_ok=True); p.write_bytes(base64.b64decode("${packed}"))`)
+		const { error } = await this.executeCode(
+			sessionId,
+			`import base64, pathlib
+p = pathlib.Path(${JSON.stringify(file)}); p.parent.mkdir(parents=True, exist_ok=True); ` +
+				`p.write_bytes(base64.b64decode("${packed}"))`,
+		)
 		assert.equal(error, null)
 	}
 
 	async downloadFile(sessionId, file) {
-		const { output } = await this.executeCode(sessionId, `import base64\nprint(base64.b64encode(open(${JSON.stringify(file)}, "rb").read()).decode())`)
+		const { output } = await this.executeCode(
+			sessionId,
+			`import base64\nprint(base64.b64encode(open(${JSON.stringify(file)}, "rb").read()).decode())`,
+		)
 		return Buffer.from(output, 'base64').toString()
 	}
 
@@ -126,8 +158,7 @@ p = pathlib.Path(${JSON.stringify(file)}); p.parent.mkdir(parents=True, exist_ok
 	async usage(sessionId) {
 		for (let i = 0; i < 300; i++) {
 			const points = await this.manager.use(sessionId).sandbox.getMetrics()
-			if (points.length)
-				return points.at(-1)
+			if (points.length) return points.at(-1)
 			await new Promise((done) => setTimeout(done, 100))
 		}
 		throw new Error('no metrics')
@@ -136,7 +167,10 @@ p = pathlib.Path(${JSON.stringify(file)}); p.parent.mkdir(parents=True, exist_ok
 
 async function tools(service, id) {
 	for (const [language, code] of Object.entries({
-		python: 'print(6 * 7)', javascript: 'console.log(6 * 7)', typescript: 'const n: number = 42; console.log(n)', bash: 'echo $((6 * 7))',
+		python: 'print(6 * 7)',
+		javascript: 'console.log(6 * 7)',
+		typescript: 'const n: number = 42; console.log(n)',
+		bash: 'echo $((6 * 7))',
 	})) {
 		const got = await service.executeCode(id, code, language)
 		assert.deepEqual([got.output, got.error], ['42', null], language)
@@ -154,10 +188,15 @@ async function tools(service, id) {
 async function processes(service, id) {
 	const { sandbox } = service.manager.use(id)
 	let seen = ''
-	const server = await sandbox.commands.run('python3 -u -m http.server 8000', { background: true, timeoutMs: 0, onStdout: (text) => { seen += text } })
+	const server = await sandbox.commands.run('python3 -u -m http.server 8000', {
+		background: true,
+		timeoutMs: 0,
+		onStdout: (text) => {
+			seen += text
+		},
+	})
 	assert.ok((await sandbox.commands.list()).some((one) => one.pid === server.pid))
-	for (let i = 0; i < 300 && !seen.includes('Serving'); i++)
-		await new Promise((done) => setTimeout(done, 100))
+	for (let i = 0; i < 300 && !seen.includes('Serving'); i++) await new Promise((done) => setTimeout(done, 100))
 	assert.match(seen, /Serving HTTP/)
 	assert.equal(await server.kill(), true)
 }
@@ -181,13 +220,20 @@ async function sessions() {
 	const manager = new SessionManager(() => clock)
 	const service = new Service(manager)
 	for (const event of Object.keys(seen))
-		manager.on(event, () => { seen[event]++ })
-	const ids = await Promise.all(Array.from({ length: CONFIG.maxConcurrentSessions }, (_, i) => service.createSession(`agent${i}`)))
+		manager.on(event, () => {
+			seen[event]++
+		})
+	const ids = await Promise.all(
+		Array.from({ length: CONFIG.maxConcurrentSessions }, (_, i) => service.createSession(`agent${i}`)),
+	)
 	const surplus = await service.make()
 	assert.throws(() => manager.add('one too many', surplus), /limit/)
 	await surplus.kill()
 	const own = await Promise.all(ids.map((id, i) => service.executeCode(id, `mine = ${i}\nprint(mine)`)))
-	assert.deepEqual(own.map((one) => one.output), ids.map((_, i) => String(i)))
+	assert.deepEqual(
+		own.map((one) => one.output),
+		ids.map((_, i) => String(i)),
+	)
 	clock = CONFIG.sessionTimeout
 	manager.use(ids[0])
 	clock++

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What agents are asked for all day: plots, tables, scraping, learning, files, packages, every kind of result. node datawork.mjs DIRECTORY
+// What agents are asked for all day: plots, tables, scraping, learning, files, packages, every kind of result. node
+// datawork.mjs DIRECTORY
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import assert from 'node:assert/strict'
@@ -50,8 +51,14 @@ totals`)
 }
 
 async function scraping() {
-	await sandbox.files.write('/tmp/site/index.html', '<html><title>A title</title><a href="/one">One</a><a href="/two">Two</a></html>')
-	await sandbox.commands.run('python3 -m http.server 8080 --directory /tmp/site', { background: true, timeoutMs: 0 })
+	await sandbox.files.write(
+		'/tmp/site/index.html',
+		'<html><title>A title</title><a href="/one">One</a><a href="/two">Two</a></html>',
+	)
+	await sandbox.commands.run('python3 -m http.server 8080 --directory /tmp/site', {
+		background: true,
+		timeoutMs: 0,
+	})
 	const got = await run(`
 import time
 import requests
@@ -84,10 +91,13 @@ model.score(X_test, y_test)`)
 }
 
 async function richResults() {
-	const got = await run(`
+	const got = await run(
+		`
 from IPython.display import HTML, JSON, SVG, Latex, Markdown, Image, display
-display(HTML("<b>h</b>"), Markdown("# m"), Latex("$x^2$"), SVG('<svg xmlns="http://www.w3.org/2000/svg"/>'), JSON({"a": 1}))
-{"k": [1, 2]}`)
+display(HTML("<b>h</b>"), Markdown("# m"), Latex("$x^2$"), SVG('<svg xmlns="http://www.w3.org/2000/svg"/>'), ` +
+			`JSON({"a": 1}))
+{"k": [1, 2]}`,
+	)
 	const all = (field) => got.results.map((one) => one[field]).filter((one) => one !== undefined)
 	assert.deepEqual([all('html'), all('markdown'), all('latex')], [['<b>h</b>'], ['# m'], ['$x^2$']])
 	assert.match(all('svg')[0], /<svg/)
@@ -95,8 +105,15 @@ display(HTML("<b>h</b>"), Markdown("# m"), Latex("$x^2$"), SVG('<svg xmlns="http
 }
 
 async function packages() {
-	assert.match((await run('!pip install numpy pandas matplotlib seaborn requests beautifulsoup4 scikit-learn')).out, /already satisfied: scikit-learn/)
-	const js = await run('const fs = require("fs"); fs.writeFileSync("output.json", JSON.stringify({ done: true })); console.log("written")', { language: 'js' })
+	assert.match(
+		(await run('!pip install numpy pandas matplotlib seaborn requests beautifulsoup4 scikit-learn')).out,
+		/already satisfied: scikit-learn/,
+	)
+	const js = await run(
+		'const fs = require("fs"); fs.writeFileSync("output.json", JSON.stringify({ done: true })); ' +
+			'console.log("written")',
+		{ language: 'js' },
+	)
 	assert.equal(js.out, 'written\n')
 	assert.equal(await sandbox.files.read('output.json'), '{"done":true}')
 }

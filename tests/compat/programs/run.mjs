@@ -38,10 +38,16 @@ export async function counts(of = server) {
 // The same by the records: pieces of code in the audit trail, each with its end, and sandboxes in the usage report.
 export async function records(of = server) {
 	const get = (where) => api('GET', where, undefined, { base: of.url, key: of.key })
-	const lines = async (kind) => (await get(`/audit?kind=${kind}&last=1000`)).text.trim().split('\n').filter(Boolean).map((line) => JSON.parse(line))
+	const lines = async (kind) =>
+		(await get(`/audit?kind=${kind}&last=1000`)).text
+			.trim()
+			.split('\n')
+			.filter(Boolean)
+			.map((line) => JSON.parse(line))
 	const usage = (await get('/usage?by=key')).json
 	return {
-		begun: (await lines('code.run')).map((r) => r.request), ended: (await lines('code.done')).map((r) => r.request),
+		begun: (await lines('code.run')).map((r) => r.request),
+		ended: (await lines('code.done')).map((r) => r.request),
 		sandboxes: usage.rows.reduce((all, row) => all + row.sandboxes, 0),
 	}
 }

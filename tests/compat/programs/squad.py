@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several agents at work on one repository: a pool of sandboxes, git in each of them, pushes that collide and are tried again, metrics.
+"""Several agents at work on one repository: a pool of sandboxes, git in each of them, pushes that collide and are
+tried again, metrics.
 
-The agents share one sandbox that holds the repository and each has a sandbox of its own; commits travel between them as git bundles
-through the file API, so nothing has to be reachable over a network."""
+The agents share one sandbox that holds the repository and each has a sandbox of its own; commits travel between them
+as git bundles through the file API, so nothing has to be reachable over a network."""
+
 import asyncio
 import os
 
@@ -22,8 +24,12 @@ class Pool:
 
     async def fill(self):
         missing = self.size - len(self.warm)
-        self.warm += await asyncio.gather(*(
-            AsyncSandbox.create("base", timeout=600, metadata={"program": "squad"}, envs={"GITHUB_TOKEN": TOKEN}) for _ in range(missing)))
+        self.warm += await asyncio.gather(
+            *(
+                AsyncSandbox.create("base", timeout=600, metadata={"program": "squad"}, envs={"GITHUB_TOKEN": TOKEN})
+                for _ in range(missing)
+            )
+        )
         self.made += missing
 
     async def take(self):
@@ -84,7 +90,9 @@ async def work_apart(pool, shared, name):
     """In a sandbox of its own: the repository comes as a bundle, and goes back as one."""
     await shared.commands.run(f"git -C {ORIGIN} bundle create -q /tmp/{name}.bundle main")
     sandbox = await pool.take()
-    await sandbox.files.write("/workspace/in.bundle", bytes(await shared.files.read(f"/tmp/{name}.bundle", format="bytes")))
+    await sandbox.files.write(
+        "/workspace/in.bundle", bytes(await shared.files.read(f"/tmp/{name}.bundle", format="bytes"))
+    )
     await sandbox.git.clone("/workspace/in.bundle", path="/workspace/repo", branch="main")
     await sandbox.git.create_branch("/workspace/repo", f"feature/{name}")
     await sandbox.files.write(f"/workspace/repo/{name}.py", f"print('{name}')\n")

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tries every capability with the installed e2b and e2b-code-interpreter: python main.py sync|async. One line of JSON for each:
+"""Tries every capability with the installed e2b and e2b-code-interpreter: python main.py sync|async. One line of JSON
+for each:
 {"id", "outcome": "yes" | "no" | "none" (the client has no such call), "why"}.
 
 Each is written once, as a coroutine, for both kinds of client: `await done(x)` waits where x has to be waited for."""
+
 import asyncio
 import http.client
 import importlib
@@ -65,7 +67,7 @@ class Client:
         opt = {"timeout": 300, **opt}
         if template:
             opt["template"] = template
-        sbx = await done(cls.create(**opt) if hasattr(cls, "create") else cls(**opt))    # 1.x has no create() in sync
+        sbx = await done(cls.create(**opt) if hasattr(cls, "create") else cls(**opt))  # 1.x has no create() in sync
         self.made.append(sbx)
         return sbx
 
@@ -143,4 +145,4 @@ async def main():
 if __name__ == "__main__":
     sys.modules["main"] = sys.modules["__main__"]
     asyncio.run(main())
-    os._exit(0)     # a thread of a client that hangs has been told above
+    os._exit(0)  # a thread of a client that hangs has been told above

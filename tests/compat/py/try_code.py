@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The code interpreter."""
+
 from main import done
 
-PLOT = 'import matplotlib.pyplot as plt\nplt.plot([1, 2], [3, 4], label="l")\nplt.title("T")\nplt.xlabel("x (s)")\nplt.show()'
+PLOT = """import matplotlib.pyplot as plt
+plt.plot([1, 2], [3, 4], label="l")
+plt.title("T")
+plt.xlabel("x (s)")
+plt.show()"""
 
 
 async def run(c, code, **opt):
@@ -32,8 +37,13 @@ async def error(c):
 async def stream(c):
     seen = []
     code = 'import sys, time\nprint("o", flush=True)\ntime.sleep(1)\nprint("e", file=sys.stderr)\n7'
-    got = await run(c, code, on_stdout=lambda out: seen.append(("out", out.line)),
-                    on_stderr=lambda out: seen.append(("err", out.line)), on_result=lambda result: seen.append(("result", result.text)))
+    got = await run(
+        c,
+        code,
+        on_stdout=lambda out: seen.append(("out", out.line)),
+        on_stderr=lambda out: seen.append(("err", out.line)),
+        on_result=lambda result: seen.append(("result", result.text)),
+    )
     assert seen == [("out", "o\n"), ("err", "e\n"), ("result", "7")] and got.text == "7", seen
 
 
@@ -83,12 +93,19 @@ async def timeout(c):
 
 
 CAPABILITIES = {
-    "code.python": python, "code.error": error, "code.stream": stream,
+    "code.python": python,
+    "code.error": error,
+    "code.stream": stream,
     "code.javascript": prints("js", "const a = await Promise.resolve(6); console.log(a * 7)", "42\n"),
     "code.typescript": prints("ts", "const n: number = 6; console.log(n * 7)", "42\n"),
     "code.bash": prints("bash", "echo $((6 * 7))", "42\n"),
     "code.r": prints("r", 'cat(6 * 7, "\\n", sep="")', "42\n"),
     "code.java": prints("java", "System.out.println(6 * 7);", "42\n"),
-    "code.context": context, "code.contexts": contexts, "code.table": table, "code.png": png, "code.chart": chart,
-    "code.env": env, "code.timeout": timeout,
+    "code.context": context,
+    "code.contexts": contexts,
+    "code.table": table,
+    "code.png": png,
+    "code.chart": chart,
+    "code.env": env,
+    "code.timeout": timeout,
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands and terminals."""
+
 import asyncio
 import re
 
@@ -8,7 +9,9 @@ from main import done
 
 async def run(c):
     sbx = await c.shell()
-    got = await done(sbx.commands.run('id -un; pwd; echo "$A ä"; echo e >&2', user="root", cwd="/tmp", envs={"A": "'q'"}))
+    got = await done(
+        sbx.commands.run('id -un; pwd; echo "$A ä"; echo e >&2', user="root", cwd="/tmp", envs={"A": "'q'"})
+    )
     assert (got.exit_code, got.stdout, got.stderr) == (0, "root\n/tmp\n'q' ä\n", "e\n"), got
 
 
@@ -21,7 +24,9 @@ async def error(c):
 async def stream(c):
     """Goes on only when its first line has been seen."""
     sbx = await c.shell()
-    waiting = "echo first; for i in $(seq 200); do [ -e /tmp/go ] && break; sleep 0.1; done; [ -e /tmp/go ] && echo last"
+    waiting = (
+        "echo first; for i in $(seq 200); do [ -e /tmp/go ] && break; sleep 0.1; done; [ -e /tmp/go ] && echo last"
+    )
     tasks = []
 
     def on_stdout(text):
@@ -157,8 +162,18 @@ async def pty_connect(c):
 
 
 CAPABILITIES = {
-    "commands.run": run, "commands.error": error, "commands.stream": stream, "commands.background": background,
-    "commands.kill": kill, "commands.stdin": stdin, "commands.eof": eof, "commands.input-stream": input_stream,
-    "commands.connect": connect, "commands.timeout": timeout,
-    "pty.create": pty_create, "pty.resize": pty_resize, "pty.kill": pty_kill, "pty.connect": pty_connect,
+    "commands.run": run,
+    "commands.error": error,
+    "commands.stream": stream,
+    "commands.background": background,
+    "commands.kill": kill,
+    "commands.stdin": stdin,
+    "commands.eof": eof,
+    "commands.input-stream": input_stream,
+    "commands.connect": connect,
+    "commands.timeout": timeout,
+    "pty.create": pty_create,
+    "pty.resize": pty_resize,
+    "pty.kill": pty_kill,
+    "pty.connect": pty_connect,
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files."""
+
 from main import collect, done
 
 TEXT = 'ä "quoted" \\ back\r\n\U0001f600 $HOME `x`\n'
@@ -42,7 +43,10 @@ async def list_(c):
     await done(files.write("tree/c.txt", "x"))
     assert [(e.name, e.type.value) for e in await done(files.list("tree"))] == [("a", "dir"), ("c.txt", "file")]
     assert [e.path for e in await done(files.list("tree", depth=2))] == [
-        "/home/user/tree/a", "/home/user/tree/a/b.txt", "/home/user/tree/c.txt"]
+        "/home/user/tree/a",
+        "/home/user/tree/a/b.txt",
+        "/home/user/tree/c.txt",
+    ]
     await c.raises(c.core.NotFoundException, lambda: files.list("none"))
 
 
@@ -54,7 +58,13 @@ async def info(c):
         return
     got = await done(files.get_info("info.txt"))
     assert (got.name, got.path, got.type.value, got.size, got.owner, got.permissions) == (
-        "info.txt", "/home/user/info.txt", "file", 5, "user", "-rw-r--r--"), got
+        "info.txt",
+        "/home/user/info.txt",
+        "file",
+        5,
+        "user",
+        "-rw-r--r--",
+    ), got
 
 
 async def dirs(c):
@@ -133,7 +143,17 @@ async def gzip(c):
 
 
 CAPABILITIES = {
-    "files.text": text, "files.bytes": bytes_, "files.stream": stream, "files.many": many, "files.list": list_,
-    "files.info": info, "files.dirs": dirs, "files.rename": rename, "files.remove": remove, "files.watch": watch,
-    "files.watch-tree": watch_tree, "files.metadata": metadata, "files.gzip": gzip,
+    "files.text": text,
+    "files.bytes": bytes_,
+    "files.stream": stream,
+    "files.many": many,
+    "files.list": list_,
+    "files.info": info,
+    "files.dirs": dirs,
+    "files.rename": rename,
+    "files.remove": remove,
+    "files.watch": watch,
+    "files.watch-tree": watch_tree,
+    "files.metadata": metadata,
+    "files.gzip": gzip,
 }

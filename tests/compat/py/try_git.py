@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Git, copies of sandboxes, network rules, templates and volumes."""
+
 import os
 
 from main import done
@@ -85,6 +86,11 @@ async def volume(c):
 
 
 CAPABILITIES = {
-    "git.work": work, "git.remote": remote, "sandbox.snapshot": snapshot, "sandbox.fork": fork, "network.rules": network,
-    "template.build": template, "volume.create": volume,
+    "git.work": work,
+    "git.remote": remote,
+    "sandbox.snapshot": snapshot,
+    "sandbox.fork": fork,
+    "network.rules": network,
+    "template.build": template,
+    "volume.create": volume,
 }

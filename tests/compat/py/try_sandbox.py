@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sandboxes themselves, their ports and addresses."""
+
 import re
 
 from main import done
@@ -8,8 +9,9 @@ from main import done
 async def listed(c, metadata):
     cls = c.sandbox_class()
     query = c.core.SandboxQuery(metadata=metadata) if hasattr(c.core, "SandboxQuery") else None
-    if query is None:       # 1.x: the class is not exported
+    if query is None:  # 1.x: the class is not exported
         from e2b.sandbox.sandbox_api import SandboxQuery
+
         query = SandboxQuery(metadata=metadata)
     got = await done(cls.list(query=query))
     items = got if isinstance(got, list) else await done(got.next_items())
@@ -115,7 +117,17 @@ async def upload(c):
 
 
 CAPABILITIES = {
-    "sandbox.create": create, "sandbox.connect": connect, "sandbox.list": list_, "sandbox.info": info,
-    "sandbox.timeout": timeout, "sandbox.kill": kill, "sandbox.metrics": metrics, "sandbox.pause": pause,
-    "sandbox.secure": secure, "sandbox.offline": offline, "ports.host": host, "urls.download": download, "urls.upload": upload,
+    "sandbox.create": create,
+    "sandbox.connect": connect,
+    "sandbox.list": list_,
+    "sandbox.info": info,
+    "sandbox.timeout": timeout,
+    "sandbox.kill": kill,
+    "sandbox.metrics": metrics,
+    "sandbox.pause": pause,
+    "sandbox.secure": secure,
+    "sandbox.offline": offline,
+    "ports.host": host,
+    "urls.download": download,
+    "urls.upload": upload,
 }

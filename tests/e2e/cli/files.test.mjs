@@ -30,8 +30,12 @@ function listing(root) {
 	for (const name of fs.readdirSync(root, { recursive: true }).sort()) {
 		const at = path.join(root, name)
 		const st = fs.lstatSync(at)
-		const what = st.isSymbolicLink() ? `-> ${fs.readlinkSync(at)}` : st.isDirectory() ? 'dir' :
-			`${crypto.createHash('sha256').update(fs.readFileSync(at)).digest('hex')} ${(st.mode & 0o777).toString(8)} ${Math.floor(st.mtimeMs / 1000)}`
+		let what = 'dir'
+		if (st.isSymbolicLink()) what = `-> ${fs.readlinkSync(at)}`
+		else if (!st.isDirectory()) {
+			const sum = crypto.createHash('sha256').update(fs.readFileSync(at)).digest('hex')
+			what = `${sum} ${(st.mode & 0o777).toString(8)} ${Math.floor(st.mtimeMs / 1000)}`
+		}
 		lines.push(`${name} ${what}`)
 	}
 	return lines
@@ -92,8 +96,17 @@ test('standard input and output', () => {
 test('a tree goes in and comes out the same', () => {
 	makeTree(here('tree'))
 	ok(['cp', here('tree'), `${id}:/tmp/there`])
-	const inside = sh('cd /tmp/there && find . -type f -print0 | sort -z | xargs -0 sha256sum -z | cut -zd" " -f1 | tr "\\0" "\\n"').trim().split('\n').sort()
-	const outside = listing(here('tree')).map((l) => /([0-9a-f]{64}) \d+ \d+$/.exec(l)?.[1]).filter(Boolean).sort()
+	const inside = sh(
+		'cd /tmp/there && find . -type f -print0 | sort -z | xargs -0 sha256sum -z | cut -zd" " -f1 | tr ' +
+			'"\\0" "\\n"',
+	)
+		.trim()
+		.split('\n')
+		.sort()
+	const outside = listing(here('tree'))
+		.map((l) => /([0-9a-f]{64}) \d+ \d+$/.exec(l)?.[1])
+		.filter(Boolean)
+		.sort()
 	assert.deepEqual(inside, outside)
 	ok(['cp', `${id}:/tmp/there`, here('again')])
 	assert.deepEqual(listing(here('again')), listing(here('tree')))
@@ -118,13 +131,22 @@ test('what is missing or cannot be is told in words, and leaves nothing', () => 
 		assert.equal(got.code, 1, args.join(' '))
 		assert.match(got.err, words)
 	}
-	for (const args of [['cp'], ['cp', 'a'], ['cp', 'a', 'b'], ['cp', `${id}:a`, `${id}:b`], ['cp', 'Not An Id:x', 'y']])
+	for (const args of [
+		['cp'],
+		['cp', 'a'],
+		['cp', 'a', 'b'],
+		['cp', `${id}:a`, `${id}:b`],
+		['cp', 'Not An Id:x', 'y'],
+	])
 		assert.equal(atoll(args).code, 2, args.join(' '))
 	assert.ok(!fs.existsSync(here('x')))
 })
 
 test('unreadable files and odd ones are told, and the rest is copied', () => {
-	sh('mkdir -p /tmp/odd && cd /tmp/odd && echo ok > file && mkfifo fifo && ln -s /etc/passwd abs && ln -s ../../etc up && ln -s file in')
+	sh(
+		'mkdir -p /tmp/odd && cd /tmp/odd && echo ok > file && mkfifo fifo && ln -s /etc/passwd abs && ln ' +
+			'-s ../../etc up && ln -s file in',
+	)
 	const got = atoll(['cp', `${id}:/tmp/odd`, here('odd')])
 	assert.equal(got.code, 1)
 	assert.match(got.err, /fifo/)
@@ -145,8 +167,17 @@ test('a sandbox whose tar lies cannot write outside of the target', () => {
 		'out.close()',
 	].join('\n')
 	ok(['cp', '-', `${id}:/tmp/lie.py`], { input: script })
-	ok(['exec', '-u', 'root', id, '--', 'bash', '-c', 'mv "$(readlink -f "$(command -v tar)")" /usr/local/bin/real-tar 2>/dev/null;' +
-		' printf \'#!/bin/sh\\nexec python3 /tmp/lie.py\\n\' > /usr/bin/tar; chmod 755 /usr/bin/tar'])
+	ok([
+		'exec',
+		'-u',
+		'root',
+		id,
+		'--',
+		'bash',
+		'-c',
+		'mv "$(readlink -f "$(command -v tar)")" /usr/local/bin/real-tar 2>/dev/null;' +
+			" printf '#!/bin/sh\\nexec python3 /tmp/lie.py\\n' > /usr/bin/tar; chmod 755 /usr/bin/tar",
+	])
 	fs.writeFileSync(here('victim'), 'mine\n')
 	const attacks = {
 		'add("../victim")': /outside the directory/,
@@ -154,7 +185,8 @@ test('a sandbox whose tar lies cannot write outside of the target', () => {
 		'add("a/../../victim")': /outside the directory/,
 		[`add("d", tarfile.SYMTYPE, "${dir}"); add("d/victim")`]: /outside the directory|way|write/,
 		'add("d", tarfile.SYMTYPE, ".."); add("d/victim")': /outside the directory|way|write/,
-		'add("s", tarfile.DIRTYPE); add("l", tarfile.SYMTYPE, "s"); add("l/../../victim")': /outside the directory/,
+		'add("s", tarfile.DIRTYPE); add("l", tarfile.SYMTYPE, "s"); add("l/../../victim")':
+			/outside the directory/,
 		'add("h", tarfile.LNKTYPE, "../victim"); add("h")': /outside the directory/,
 		'sys.stdout.buffer.write(b"\\0" * 100 + b"garbage" * 1000); sys.stdout.buffer.flush()': /archive/,
 		'sys.stdout.buffer.flush(); os._exit(0)': /archive/,
@@ -167,7 +199,9 @@ test('a sandbox whose tar lies cannot write outside of the target', () => {
 		assert.equal(fs.readFileSync(here('victim'), 'utf8'), 'mine\n', attack)
 		fs.rmSync(here('trap'), { recursive: true, force: true })
 	}
-	ok(['cp', '-', `${id}:/tmp/attack`], { input: 'add("setuid"); add("dev", tarfile.BLKTYPE); add("\\x1b[2Jname", tarfile.CHRTYPE)' })
+	ok(['cp', '-', `${id}:/tmp/attack`], {
+		input: 'add("setuid"); add("dev", tarfile.BLKTYPE); add("\\x1b[2Jname", tarfile.CHRTYPE)',
+	})
 	const got = atoll(['cp', `${id}:/tmp/odd`, here('trap')])
 	assert.equal(got.code, 1)
 	assert.ok(!got.err.includes('\x1b'), got.err)
@@ -176,7 +210,9 @@ test('a sandbox whose tar lies cannot write outside of the target', () => {
 })
 
 test('Ctrl-C ends a copy and what runs for it inside', async () => {
-	ok(['cp', '-', `${id}:/tmp/attack`], { input: 'import time\nadd("x")\nout.fileobj.write\nsys.stdout.buffer.flush()\ntime.sleep(100)' })
+	ok(['cp', '-', `${id}:/tmp/attack`], {
+		input: 'import time\nadd("x")\nout.fileobj.write\nsys.stdout.buffer.flush()\ntime.sleep(100)',
+	})
 	const child = spawn(ATOLL, ['cp', `${id}:/tmp/odd`, here('stopped')], { stdio: 'ignore' })
 	assert.ok(await until(() => sh('pgrep -cf [l]ie.py || true').trim() === '1', 30000))
 	child.kill('SIGINT')

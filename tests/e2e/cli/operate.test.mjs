@@ -12,18 +12,22 @@ const json = (args, options) => JSON.parse(ok([...args, '--json'], options))
 const hours = (n) => ({ env: { ATOLL_NOW_MS: String(Date.now() + n * 3600_000) } })
 
 test('info tells about one sandbox, without waking it', async () => {
-	await withId((id) => {
-		const text = ok(['info', id])
-		for (const words of [id, 'code-interpreter-v1', 'running', 'who=me'])
-			assert.ok(text.includes(words), text)
-		const all = json(['info', id])
-		assert.equal(all.sandboxID, id)
-		assert.deepEqual(all.metadata, { who: 'me' })
-		ok(['pause', id])
-		assert.equal(json(['info', id]).state, 'paused')
-		assert.match(ok(['info', id]), /paused/)
-		assert.equal(json(['info', id]).state, 'paused')
-	}, '--meta', 'who=me')
+	await withId(
+		(id) => {
+			const text = ok(['info', id])
+			for (const words of [id, 'code-interpreter-v1', 'running', 'who=me'])
+				assert.ok(text.includes(words), text)
+			const all = json(['info', id])
+			assert.equal(all.sandboxID, id)
+			assert.deepEqual(all.metadata, { who: 'me' })
+			ok(['pause', id])
+			assert.equal(json(['info', id]).state, 'paused')
+			assert.match(ok(['info', id]), /paused/)
+			assert.equal(json(['info', id]).state, 'paused')
+		},
+		'--meta',
+		'who=me',
+	)
 	const none = atoll(['info', 'i0000000000000000000'])
 	assert.equal(none.code, 1)
 	assert.match(none.err, /no sandbox 'i0000000000000000000'/)
@@ -64,24 +68,49 @@ test('pause, resume and timeout', async () => {
 })
 
 test('metrics and top show what is used', async () => {
-	await withId(async (id) => {
-		ok(['exec', id, '--', 'bash', '-c', 'dd if=/dev/urandom of=f bs=1M count=20 2>/dev/null; timeout 3 sh -c "while :; do :; done"; true'])
-		// The pool counts what has been written out. The kernel does that within a minute, or when the host asks for it.
-		assert.equal(spawnSync('nsenter', ['-t', String(server.pid), '-m', 'sync', '-f', `${server.runDir}/private/pool`]).status, 0)
-		assert.ok(await until(() => json(['metrics', id]).some((p) => p.diskUsed > 15e6), 60000, 500))
-		const points = json(['metrics', id])
-		assert.ok(points.every((p) => p.sandboxID === id && p.memTotal > 0))
-		assert.ok(points.some((p) => p.cpuUsedPct > 1))
-		assert.match(ok(['metrics', id]), /CPU%[\s\S]*512M/)
-		assert.deepEqual(json(['metrics', id, '--since', '1s'], hours(1)), [])
-		const row = json(['top']).find((r) => r.sandboxID === id)
-		assert.equal(row.state, 'running')
-		assert.ok(row.diskUsed > 15e6 && row.memTotal > 0 && row.idleSeconds < 90 && row.processCount > 0)
-		assert.ok(ok(['top', '--once']).includes(id))
-		assert.equal(json(['top', '--once']).find((r) => r.sandboxID === id).metadata.n, '1')
-		ok(['pause', id])
-		assert.equal(json(['top']).find((r) => r.sandboxID === id).cpuUsedPct, null)
-	}, '--meta', 'n=1')
+	await withId(
+		async (id) => {
+			ok([
+				'exec',
+				id,
+				'--',
+				'bash',
+				'-c',
+				'dd if=/dev/urandom of=f bs=1M count=20 2>/dev/null; ' +
+					'timeout 3 sh -c "while :; do :; done"; true',
+			])
+			// The pool counts what has been written out. The kernel does that within a minute, or when
+			// the host asks for it.
+			assert.equal(
+				spawnSync('nsenter', [
+					'-t',
+					String(server.pid),
+					'-m',
+					'sync',
+					'-f',
+					`${server.runDir}/private/pool`,
+				]).status,
+				0,
+			)
+			assert.ok(await until(() => json(['metrics', id]).some((p) => p.diskUsed > 15e6), 60000, 500))
+			const points = json(['metrics', id])
+			assert.ok(points.every((p) => p.sandboxID === id && p.memTotal > 0))
+			assert.ok(points.some((p) => p.cpuUsedPct > 1))
+			assert.match(ok(['metrics', id]), /CPU%[\s\S]*512M/)
+			assert.deepEqual(json(['metrics', id, '--since', '1s'], hours(1)), [])
+			const row = json(['top']).find((r) => r.sandboxID === id)
+			assert.equal(row.state, 'running')
+			assert.ok(
+				row.diskUsed > 15e6 && row.memTotal > 0 && row.idleSeconds < 90 && row.processCount > 0,
+			)
+			assert.ok(ok(['top', '--once']).includes(id))
+			assert.equal(json(['top', '--once']).find((r) => r.sandboxID === id).metadata.n, '1')
+			ok(['pause', id])
+			assert.equal(json(['top']).find((r) => r.sandboxID === id).cpuUsedPct, null)
+		},
+		'--meta',
+		'n=1',
+	)
 	assert.equal(atoll(['top', '--sort', 'colour']).code, 2)
 	assert.match(atoll(['metrics', 'i0000000000000000000']).err, /no sandbox/)
 })
@@ -90,20 +119,31 @@ test('logs tell what happened, and -f goes on until the end', async () => {
 	await withId(async (id) => {
 		const child = spawn(ATOLL, ['logs', '-f', id], { stdio: ['ignore', 'pipe', 'inherit'] })
 		let text = ''
-		child.stdout.on('data', (part) => { text += part })
+		child.stdout.on('data', (part) => {
+			text += part
+		})
 		const ended = new Promise((done) => child.once('exit', done))
 		assert.ok(await until(() => text.includes('created'), 30000))
-		for (let i = 0; i < 20; i++)
-			ok(['exec', id, '--', 'true'])
+		for (let i = 0; i < 20; i++) ok(['exec', id, '--', 'true'])
 		assert.ok(await until(() => text.split('process started').length - 1 === 20, 30000), text)
 		ok(['kill', id])
 		assert.equal(await ended, 0)
 		assert.match(text, /killed/)
-		// Nothing twice, nothing lost, also within one millisecond. (Processes are told by the sandbox itself, while it lives.)
+		// Nothing twice, nothing lost, also within one millisecond. (Processes are told by the sandbox
+		// itself, while it lives.)
 		const all = text.trim().split('\n')
 		assert.equal(new Set(all).size, all.length)
-		assert.deepEqual(all.filter((l) => !l.includes('type=process')), ok(['logs', id]).trim().split('\n').filter((l) => !l.includes('type=process')))
-		const lines = ok(['logs', '--json', id]).trim().split('\n').map((l) => JSON.parse(l))
+		assert.deepEqual(
+			all.filter((l) => !l.includes('type=process')),
+			ok(['logs', id])
+				.trim()
+				.split('\n')
+				.filter((l) => !l.includes('type=process')),
+		)
+		const lines = ok(['logs', '--json', id])
+			.trim()
+			.split('\n')
+			.map((l) => JSON.parse(l))
 		assert.equal(lines.length, ok(['logs', id]).trim().split('\n').length)
 		assert.ok(lines.every((l) => l.timestamp && l.level && l.message && l.fields.type))
 		assert.deepEqual(ok(['logs', '--json', '-n', '1', id]), `${JSON.stringify(lines.at(-1))}\n`)
@@ -150,7 +190,12 @@ test('reap kills the idle ones only, by the clock that it is given', async () =>
 		atoll(['kill', '--all'], { env })
 		ok(['team', 'rm', team])
 	}
-	for (const args of [['reap'], ['reap', '--idle', '0'], ['reap', '--idle', 'long'], ['reap', '--idle', '1h', 'x']])
+	for (const args of [
+		['reap'],
+		['reap', '--idle', '0'],
+		['reap', '--idle', 'long'],
+		['reap', '--idle', '1h', 'x'],
+	])
 		assert.equal(atoll(args).code, 2, args.join(' '))
 })
 
@@ -182,7 +227,13 @@ test('keys: create, list, rotate, revoke', () => {
 	assert.match(atoll(['key', 'revoke', 'local']).err, /own key|local/)
 	assert.match(atoll(['key', 'revoke', name]).err, /does not exist/)
 	assert.match(atoll(['key', 'list', '--team', 'no-such']).err, /no team 'no-such'/)
-	for (const args of [['key'], ['key', 'create'], ['key', 'frob'], ['key', 'create', 'a', 'b'], ['key', 'rotate']])
+	for (const args of [
+		['key'],
+		['key', 'create'],
+		['key', 'frob'],
+		['key', 'create', 'a', 'b'],
+		['key', 'rotate'],
+	])
 		assert.equal(atoll(args).code, 2, args.join(' '))
 	assert.equal(atoll(['key', 'create', 'x'.repeat(65)]).code, 1)
 })
@@ -212,8 +263,13 @@ test('teams: limits, blocking, and nobody sees the others', async () => {
 	}
 	assert.equal(atoll(['list'], { env }).code, 1)
 	assert.match(atoll(['team', 'rm', name]).err, /no team/)
-	for (const args of [['team', 'set', 'x'], ['team', 'set', 'x', '--block', '--unblock'], ['team', 'create'], ['team', 'rm'],
-		['team', 'create', 'a', '--max-sandboxes', 'many']])
+	for (const args of [
+		['team', 'set', 'x'],
+		['team', 'set', 'x', '--block', '--unblock'],
+		['team', 'create'],
+		['team', 'rm'],
+		['team', 'create', 'a', '--max-sandboxes', 'many'],
+	])
 		assert.equal(atoll(args).code, 2, args.join(' '))
 })
 
@@ -223,8 +279,15 @@ test('limits: shown, changed, refused', async () => {
 		assert.ok(before.some((l) => l.name === 'memoryMB' && Number(l.value) > 0))
 		assert.match(ok(['limits', id, '--memory', '200', '--cpus', '0.5']), /memoryMB +200/)
 		assert.match(ok(['limits', id]), /cpus +0\.5/)
-		assert.match(ok(['limits', id, '--memory', 'default']), new RegExp(`memoryMB +${before.find((l) => l.name === 'memoryMB').value}`))
-		for (const [args, why] of [[['--memory', '-5'], /memoryMB/], [['--cpus', 'two'], /not a number/], [['--disk', '99999999'], /diskMB/]]) {
+		assert.match(
+			ok(['limits', id, '--memory', 'default']),
+			new RegExp(`memoryMB +${before.find((l) => l.name === 'memoryMB').value}`),
+		)
+		for (const [args, why] of [
+			[['--memory', '-5'], /memoryMB/],
+			[['--cpus', 'two'], /not a number/],
+			[['--disk', '99999999'], /diskMB/],
+		]) {
 			const bad = atoll(['limits', id, ...args])
 			assert.equal(bad.code, 1)
 			assert.match(bad.err, why)
@@ -246,7 +309,11 @@ test('log-level', () => {
 })
 
 test('completion knows verbs, options and sandboxes, and says nothing when the server is gone', async () => {
-	const complete = (words, options) => ok(['__complete', ...words], options).split('\n').map((l) => l.split('\t')[0]).filter(Boolean)
+	const complete = (words, options) =>
+		ok(['__complete', ...words], options)
+			.split('\n')
+			.map((l) => l.split('\t')[0])
+			.filter(Boolean)
 	assert.deepEqual(complete(['resu']), ['resume'])
 	assert.ok(complete(['key', '']).includes('rotate'))
 	assert.ok(complete(['list', '--']).includes('--json'))
@@ -254,9 +321,22 @@ test('completion knows verbs, options and sandboxes, and says nothing when the s
 		assert.ok(complete(['info', '']).includes(id))
 		assert.deepEqual(complete(['kill', id.slice(0, 10)]), [id])
 		assert.ok(complete(['cp', id.slice(0, 10)]).includes(`${id}:`))
-		const script = path.join(import.meta.dirname ?? path.dirname(new URL(import.meta.url).pathname), '../../../packaging/completion/atoll.bash')
-		const bash = spawnSync('bash', ['-c', `. "$1"; COMP_WORDS=("$2" info ''); COMP_CWORD=2; _atoll; printf '%s\\n' "\${COMPREPLY[@]}"`,
-			'sh', script, ATOLL], { encoding: 'utf8' })
+		const script = path.join(
+			import.meta.dirname ?? path.dirname(new URL(import.meta.url).pathname),
+			'../../../packaging/completion/atoll.bash',
+		)
+		const bash = spawnSync(
+			'bash',
+			[
+				'-c',
+				`. "$1"; COMP_WORDS=("$2" info ''); COMP_CWORD=2; _atoll; printf '%s\\n' ` +
+					`"\${COMPREPLY[@]}"`,
+				'sh',
+				script,
+				ATOLL,
+			],
+			{ encoding: 'utf8' },
+		)
 		assert.ok(bash.stdout.split('\n').includes(id), bash.stderr)
 	})
 	const dead = atoll(['__complete', 'info', ''], { env: { E2B_API_URL: 'http://127.0.0.1:1' } })

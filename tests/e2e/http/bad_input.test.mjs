@@ -2,7 +2,20 @@
 // Broken, hostile and oversize input: a clear error, nothing half-written, and the server serves on.
 import { test, after, afterEach, before } from '../../lib/case.mjs'
 import assert from 'node:assert/strict'
-import { api, createRaw, envd, envelope, exchange, killRaw, outputOf, request, rpc, server, start, stream } from '../../lib/client.mjs'
+import {
+	api,
+	createRaw,
+	envd,
+	envelope,
+	exchange,
+	killRaw,
+	outputOf,
+	request,
+	rpc,
+	server,
+	start,
+	stream,
+} from '../../lib/client.mjs'
 import { alive, until } from '../../lib/host.mjs'
 
 let sbx
@@ -20,12 +33,27 @@ afterEach(async () => {
 	assert.equal((await envd(sbx, 'GET', '/health')).status, 204, 'the sandbox does not serve on')
 })
 
-const notJson = ['', '{', '[1,2', 'null', '"x"', '[]', '{"templateID":"base"} trailing', '{"templateID":"base","templateID":"x"',
-	'\u0000', '{"a":'.repeat(5000), '[' .repeat(100000), '{"templateID":"\ud800"}', '{\'templateID\':1}']
+const notJson = [
+	'',
+	'{',
+	'[1,2',
+	'null',
+	'"x"',
+	'[]',
+	'{"templateID":"base"} trailing',
+	'{"templateID":"base","templateID":"x"',
+	'\u0000',
+	'{"a":'.repeat(5000),
+	'['.repeat(100000),
+	'{"templateID":"\ud800"}',
+	"{'templateID':1}",
+]
 for (const body of notJson) {
 	test(`malformed create body ${JSON.stringify(body.slice(0, 30))} is 400`, async () => {
 		for (const path of ['/sandboxes', '/v2/sandboxes']) {
-			const res = await api('POST', path, Buffer.from(body), { headers: { 'Content-Type': 'application/json' } })
+			const res = await api('POST', path, Buffer.from(body), {
+				headers: { 'Content-Type': 'application/json' },
+			})
 			assert.equal(res.status, 400, res.text)
 			assert.equal(res.json.code, 400)
 			assert.ok(res.json.message.length > 3)
@@ -35,23 +63,39 @@ for (const body of notJson) {
 
 test('invalid UTF-8 in JSON is 400', async () => {
 	const body = Buffer.concat([Buffer.from('{"templateID":"'), Buffer.from([0xff, 0xfe]), Buffer.from('"}')])
-	assert.equal((await api('POST', '/v2/sandboxes', body, { headers: { 'Content-Type': 'application/json' } })).status, 400)
+	assert.equal(
+		(await api('POST', '/v2/sandboxes', body, { headers: { 'Content-Type': 'application/json' } })).status,
+		400,
+	)
 })
 
 test('an oversize API body is refused early', async () => {
 	const body = Buffer.alloc(32 * 1024 * 1024, 0x20)
 	const res = await api('POST', '/v2/sandboxes', body).catch((err) => ({ status: err.code }))
-	assert.ok(res.status === 413 || res.status === 400 || res.status === 'EPIPE' || res.status === 'ECONNRESET', `${res.status}`)
-	const chunked = await api('POST', '/v2/sandboxes', body, { chunked: true }).catch((err) => ({ status: err.code }))
-	assert.ok(chunked.status === 413 || chunked.status === 400 || chunked.status === 'EPIPE' || chunked.status === 'ECONNRESET', `${chunked.status}`)
+	assert.ok(
+		res.status === 413 || res.status === 400 || res.status === 'EPIPE' || res.status === 'ECONNRESET',
+		`${res.status}`,
+	)
+	const chunked = await api('POST', '/v2/sandboxes', body, { chunked: true }).catch((err) => ({
+		status: err.code,
+	}))
+	assert.ok(
+		chunked.status === 413 ||
+			chunked.status === 400 ||
+			chunked.status === 'EPIPE' ||
+			chunked.status === 'ECONNRESET',
+		`${chunked.status}`,
+	)
 })
 
 test('many or long metadata and env values are bounded, not fatal', async () => {
-	for (const body of [{ metadata: { k: 'v'.repeat(2 << 20) } }, { envVars: { k: 'v'.repeat(2 << 20) } },
-		{ metadata: Object.fromEntries(Array.from({ length: 20000 }, (_, i) => [`k${i}`, 'v'])) }]) {
+	for (const body of [
+		{ metadata: { k: 'v'.repeat(2 << 20) } },
+		{ envVars: { k: 'v'.repeat(2 << 20) } },
+		{ metadata: Object.fromEntries(Array.from({ length: 20000 }, (_, i) => [`k${i}`, 'v'])) },
+	]) {
 		const res = await api('POST', '/v2/sandboxes', { templateID: 'base', ...body })
-		if (res.status === 201)
-			await killRaw(res.json)
+		if (res.status === 201) await killRaw(res.json)
 		assert.ok([201, 400, 413].includes(res.status), `${res.status}`)
 	}
 })
@@ -70,7 +114,9 @@ const garbage = {
 	'TLS hello': Buffer.from('16030100a5010000a1030300', 'hex'),
 	'binary zeros': Buffer.alloc(4096),
 	'two lengths': 'POST /sandboxes HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello',
-	'length and chunked': 'POST /sandboxes HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+	'length and chunked':
+		'POST /sandboxes HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n' +
+		'0\r\n\r\n',
 	'negative length': 'POST /sandboxes HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n',
 	'huge length': 'POST /sandboxes HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n',
 	'bad chunk': 'POST /sandboxes HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
@@ -93,8 +139,7 @@ test('connections that say nothing, or half a request, cost nothing', async () =
 	const socks = Array.from({ length: 200 }, (_, i) => {
 		const sock = net.connect(Number(url.port), url.hostname)
 		sock.on('error', () => {})
-		if (i % 2)
-			sock.write('POST /v2/sandboxes HTTP/1.1\r\nHost: localhost\r\nContent-Len')
+		if (i % 2) sock.write('POST /v2/sandboxes HTTP/1.1\r\nHost: localhost\r\nContent-Len')
 		return sock
 	})
 	assert.ok(await until(() => socks.every((s) => !s.connecting), 30000), 'all are connected')
@@ -104,22 +149,34 @@ test('connections that say nothing, or half a request, cost nothing', async () =
 
 test('HEAD and OPTIONS are answered without a body', async () => {
 	assert.ok((await request('HEAD', '/health')).status < 500)
-	const text = await exchange('OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n', { wait: 1500 })
+	const text = await exchange('OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n', {
+		wait: 1500,
+	})
 	assert.match(text, /^HTTP\/1\.1 [2-4]\d\d/)
 })
 
 test('NUL in paths is refused everywhere', async () => {
 	assert.equal((await envd(sbx, 'GET', '/files?path=/etc/passwd%00.txt')).status, 400)
 	assert.equal((await envd(sbx, 'POST', '/files?path=/tmp/a%00b', 'x', OCTET)).status, 400)
-	for (const [method, message] of [['Stat', { path: '/etc\u0000x' }], ['MakeDir', { path: '/tmp/d\u0000x' }],
-		['Remove', { path: '/tmp\u0000/x' }], ['ListDir', { path: '/\u0000', depth: 1 }],
-		['Move', { source: '/tmp/a\u0000', destination: '/tmp/b' }], ['Move', { source: '/tmp/a', destination: '/tmp/\u0000b' }]]) {
+	for (const [method, message] of [
+		['Stat', { path: '/etc\u0000x' }],
+		['MakeDir', { path: '/tmp/d\u0000x' }],
+		['Remove', { path: '/tmp\u0000/x' }],
+		['ListDir', { path: '/\u0000', depth: 1 }],
+		['Move', { source: '/tmp/a\u0000', destination: '/tmp/b' }],
+		['Move', { source: '/tmp/a', destination: '/tmp/\u0000b' }],
+	]) {
 		const res = await rpc(sbx, `filesystem.Filesystem/${method}`, message)
 		assert.equal(res.status, 400, `${method}: ${res.text}`)
 		assert.equal(res.json.code, 'invalid_argument')
 	}
-	for (const process of [{ cmd: 'id\u0000x' }, { cmd: 'id', args: ['a\u0000b'] }, { cmd: 'id', cwd: '/tmp\u0000' }, { cmd: 'id', envs: { A: 'x\u0000' } },
-		{ cmd: 'id', envs: { 'A=B': 'x' } }]) {
+	for (const process of [
+		{ cmd: 'id\u0000x' },
+		{ cmd: 'id', args: ['a\u0000b'] },
+		{ cmd: 'id', cwd: '/tmp\u0000' },
+		{ cmd: 'id', envs: { A: 'x\u0000' } },
+		{ cmd: 'id', envs: { 'A=B': 'x' } },
+	]) {
 		const run = await stream(sbx, 'process.Process/Start', { process })
 		const over = await run.ended
 		assert.equal(over.trailer?.error?.code, 'invalid_argument', JSON.stringify(process))
@@ -129,7 +186,15 @@ test('NUL in paths is refused everywhere', async () => {
 })
 
 test('bad query escapes and repeated parameters do not confuse', async () => {
-	for (const query of ['path=%', 'path=%zz', 'path=%2', 'path', '', 'path=/etc/hosts&path=/etc/passwd', 'path=%ff%fe'])
+	for (const query of [
+		'path=%',
+		'path=%zz',
+		'path=%2',
+		'path',
+		'',
+		'path=/etc/hosts&path=/etc/passwd',
+		'path=%ff%fe',
+	])
 		assert.ok((await envd(sbx, 'GET', `/files?${query}`)).status < 500, query)
 })
 
@@ -147,8 +212,10 @@ test('wrong types in RPC messages name the field', async () => {
 	assert.ok(await until(() => cat.events.length > 0))
 	const { pid } = cat.events[0].event.start
 	for (const [method, message, field] of [
-		['filesystem.Filesystem/Stat', { path: 5 }, 'path'], ['filesystem.Filesystem/ListDir', { path: '/', depth: 'deep' }, 'depth'],
-		['filesystem.Filesystem/ListDir', { path: '/', depth: -1 }, 'depth'], ['filesystem.Filesystem/Move', { source: [], destination: '/x' }, 'source'],
+		['filesystem.Filesystem/Stat', { path: 5 }, 'path'],
+		['filesystem.Filesystem/ListDir', { path: '/', depth: 'deep' }, 'depth'],
+		['filesystem.Filesystem/ListDir', { path: '/', depth: -1 }, 'depth'],
+		['filesystem.Filesystem/Move', { source: [], destination: '/x' }, 'source'],
 		['process.Process/SendSignal', { process: { pid: 'x' }, signal: 'SIGNAL_SIGKILL' }, 'pid'],
 		['process.Process/SendInput', { process: { pid }, input: { stdin: '!!' } }, 'stdin'],
 	]) {
@@ -158,11 +225,23 @@ test('wrong types in RPC messages name the field', async () => {
 		assert.match(res.json.message, new RegExp(field))
 	}
 	const frob = await rpc(sbx, 'process.Process/SendSignal', { process: { pid }, signal: 'SIGNAL_SIGFROB' })
-	assert.deepEqual([frob.status, frob.json], [501, { code: 'unimplemented', message: 'invalid signal: SIGNAL_SIGFROB' }])
-	assert.equal((await rpc(sbx, 'process.Process/SendSignal', { process: { pid }, signal: 'SIGNAL_SIGKILL' })).status, 200)
-	for (const [message, field] of [[{ process: { cmd: 5 } }, 'cmd'], [{ process: { cmd: 'id', args: 'x' } }, 'args'],
-		[{ process: { cmd: 'id', args: [1] } }, 'args'], [{ process: { cmd: 'id', envs: { A: 1 } } }, 'envs'],
-		[{ process: { cmd: 'id', cwd: {} } }, 'cwd'], [{}, 'process'], [{ process: {} }, 'cmd']]) {
+	assert.deepEqual(
+		[frob.status, frob.json],
+		[501, { code: 'unimplemented', message: 'invalid signal: SIGNAL_SIGFROB' }],
+	)
+	assert.equal(
+		(await rpc(sbx, 'process.Process/SendSignal', { process: { pid }, signal: 'SIGNAL_SIGKILL' })).status,
+		200,
+	)
+	for (const [message, field] of [
+		[{ process: { cmd: 5 } }, 'cmd'],
+		[{ process: { cmd: 'id', args: 'x' } }, 'args'],
+		[{ process: { cmd: 'id', args: [1] } }, 'args'],
+		[{ process: { cmd: 'id', envs: { A: 1 } } }, 'envs'],
+		[{ process: { cmd: 'id', cwd: {} } }, 'cwd'],
+		[{}, 'process'],
+		[{ process: {} }, 'cmd'],
+	]) {
 		const run = await stream(sbx, 'process.Process/Start', message)
 		const over = await run.ended
 		assert.equal(over.trailer?.error?.code, 'invalid_argument', JSON.stringify(message))
@@ -179,30 +258,46 @@ test('pid 1 and foreign pids cannot be signalled through the API', async () => {
 		assert.ok(res.status === 404 || res.status === 400, `${pid}: ${res.status}`)
 	}
 	const { pid } = run.events[0].event.start
-	assert.equal((await rpc(sbx, 'process.Process/SendSignal', { process: { pid }, signal: 'SIGNAL_SIGKILL' })).status, 200)
+	assert.equal(
+		(await rpc(sbx, 'process.Process/SendSignal', { process: { pid }, signal: 'SIGNAL_SIGKILL' })).status,
+		200,
+	)
 })
 
 test('broken RPC framing is an error', async () => {
-	const bodies = [Buffer.alloc(0), Buffer.from([0]), Buffer.from([0, 0, 0, 0, 9]), Buffer.from([0, 255, 255, 255, 255, 1]),
-		envelope(Buffer.from('{')), envelope({ process: { cmd: 'id' } }, 1), envelope({ process: { cmd: 'id' } }, 0xff),
-		Buffer.concat([envelope({ process: { cmd: 'id' } }), envelope({ process: { cmd: 'id' } })])]
+	const bodies = [
+		Buffer.alloc(0),
+		Buffer.from([0]),
+		Buffer.from([0, 0, 0, 0, 9]),
+		Buffer.from([0, 255, 255, 255, 255, 1]),
+		envelope(Buffer.from('{')),
+		envelope({ process: { cmd: 'id' } }, 1),
+		envelope({ process: { cmd: 'id' } }, 0xff),
+		Buffer.concat([envelope({ process: { cmd: 'id' } }), envelope({ process: { cmd: 'id' } })]),
+	]
 	for (const body of bodies) {
 		const run = await stream(sbx, 'process.Process/Start', null, { body })
 		const over = await run.ended
 		assert.ok(run.status >= 400 || over.trailer?.error || over.trailer, `status ${run.status}, ${over.how}`)
 		assert.ok(run.status < 500, `${run.status}`)
 	}
-	const json = await envd(sbx, 'POST', '/filesystem.Filesystem/Stat', '{"path":', { headers: { 'Content-Type': 'application/json' } })
+	const json = await envd(sbx, 'POST', '/filesystem.Filesystem/Stat', '{"path":', {
+		headers: { 'Content-Type': 'application/json' },
+	})
 	assert.equal(json.status, 400)
 	assert.equal(json.json.code, 'invalid_argument')
 	const none = await rpc(sbx, 'filesystem.Filesystem/NoSuch', {})
 	assert.ok([404, 501].includes(none.status), `${none.status}`)
-	const type = await envd(sbx, 'POST', '/filesystem.Filesystem/Stat', 'x', { headers: { 'Content-Type': 'text/plain' } })
+	const type = await envd(sbx, 'POST', '/filesystem.Filesystem/Stat', 'x', {
+		headers: { 'Content-Type': 'text/plain' },
+	})
 	assert.ok(type.status >= 400 && type.status < 500)
 })
 
 test('an oversize RPC message is refused', async () => {
-	const res = await rpc(sbx, 'filesystem.Filesystem/Stat', { path: 'x'.repeat(64 << 20) }).catch((err) => ({ status: err.code }))
+	const res = await rpc(sbx, 'filesystem.Filesystem/Stat', { path: 'x'.repeat(64 << 20) }).catch((err) => ({
+		status: err.code,
+	}))
 	assert.ok(typeof res.status === 'string' || res.status >= 400, `${res.status}`)
 })
 
@@ -210,17 +305,32 @@ test('bad uploads: type, boundary, no path, truncated form', async () => {
 	const type = await envd(sbx, 'POST', q('/tmp/t'), 'x', { headers: { 'Content-Type': 'text/plain' } })
 	assert.equal(type.status, 400)
 	assert.equal((await envd(sbx, 'POST', '/files', 'x', OCTET)).status, 400)
-	for (const [header, body] of [['multipart/form-data', 'x'], ['multipart/form-data; boundary=', 'x'], ['multipart/form-data; boundary=b', 'no boundary'],
-		['multipart/form-data; boundary=b', '--b\r\nContent-Disposition: form-data; name="file"; filename="/tmp/half"\r\n\r\nhalf of it'],
-		['multipart/form-data; boundary=b', `--b\r\nContent-Disposition: form-data; name="file"${'; x=y'.repeat(20000)}\r\n\r\nx\r\n--b--\r\n`],
-		[`multipart/form-data; boundary=${'b'.repeat(500)}`, 'x']]) {
+	for (const [header, body] of [
+		['multipart/form-data', 'x'],
+		['multipart/form-data; boundary=', 'x'],
+		['multipart/form-data; boundary=b', 'no boundary'],
+		[
+			'multipart/form-data; boundary=b',
+			'--b\r\nContent-Disposition: form-data; name="file"; filename="/tmp/half"\r\n\r\nhalf of it',
+		],
+		[
+			'multipart/form-data; boundary=b',
+			`--b\r\nContent-Disposition: form-data; name="file"${'; x=y'.repeat(20000)}\r\n\r\nx\r\n` +
+				`--b--\r\n`,
+		],
+		[`multipart/form-data; boundary=${'b'.repeat(500)}`, 'x'],
+	]) {
 		const res = await envd(sbx, 'POST', q('/tmp/form'), body, { headers: { 'Content-Type': header } })
 		assert.ok(res.status >= 400 && res.status <= 500, `${header}: ${res.status}`)
 		assert.equal(res.json.code, res.status)
 	}
-	const gzip = await envd(sbx, 'POST', q('/tmp/gz'), 'not gzip', { headers: { ...OCTET.headers, 'Content-Encoding': 'gzip' } })
+	const gzip = await envd(sbx, 'POST', q('/tmp/gz'), 'not gzip', {
+		headers: { ...OCTET.headers, 'Content-Encoding': 'gzip' },
+	})
 	assert.ok(gzip.status >= 400 && gzip.status <= 500, `${gzip.status}`)
-	const br = await envd(sbx, 'POST', q('/tmp/br'), 'x', { headers: { ...OCTET.headers, 'Content-Encoding': 'br' } })
+	const br = await envd(sbx, 'POST', q('/tmp/br'), 'x', {
+		headers: { ...OCTET.headers, 'Content-Encoding': 'br' },
+	})
 	assert.equal(br.status, 400)
 })
 
@@ -232,12 +342,18 @@ test('a file where a directory is expected, and the other way round', async () =
 	const over = await envd(sbx, 'POST', q('/tmp'), 'x', OCTET)
 	assert.equal(over.status, 400)
 	assert.match(over.json.message, /director/)
-	assert.equal((await rpc(sbx, 'filesystem.Filesystem/ListDir', { path: '/tmp/plain', depth: 1 })).json.code, 'invalid_argument')
+	assert.equal(
+		(await rpc(sbx, 'filesystem.Filesystem/ListDir', { path: '/tmp/plain', depth: 1 })).json.code,
+		'invalid_argument',
+	)
 	assert.equal((await envd(sbx, 'GET', q('/tmp/plain'))).text, 'x')
 })
 
 test('a FIFO, a device and a socket do not hang the server', async () => {
-	const run = await start(sbx, 'cd /tmp && mkfifo ff && python3 -c "import socket; socket.socket(socket.AF_UNIX).bind(\'/tmp/sk\')"')
+	const run = await start(
+		sbx,
+		'cd /tmp && mkfifo ff && python3 -c "import socket; socket.socket(socket.AF_UNIX).bind(\'/tmp/sk\')"',
+	)
 	await run.ended
 	for (const path of ['/tmp/ff', '/tmp/sk']) {
 		const read = await envd(sbx, 'GET', q(path), undefined, { timeout: 30000 })
@@ -246,7 +362,10 @@ test('a FIFO, a device and a socket do not hang the server', async () => {
 		assert.ok(write.status >= 400 && write.status <= 500, `write ${path}: ${write.status}`)
 		assert.equal((await rpc(sbx, 'filesystem.Filesystem/Stat', { path }, { timeout: 30000 })).status, 200)
 	}
-	const endless = await envd(sbx, 'GET', q('/dev/zero'), undefined, { headers: { Range: 'bytes=0-9' }, timeout: 30000 }).catch(() => ({ status: 0 }))
+	const endless = await envd(sbx, 'GET', q('/dev/zero'), undefined, {
+		headers: { Range: 'bytes=0-9' },
+		timeout: 30000,
+	}).catch(() => ({ status: 0 }))
 	assert.ok(endless.status !== 200 || endless.body.length < 1 << 30)
 	const home = await envd(sbx, 'GET', '/health', undefined, { timeout: 30000 })
 	assert.equal(home.status, 204)
@@ -264,17 +383,29 @@ test('the root and system directories cannot be removed into a broken server', a
 	const run = await start(next, 'test -e /etc/passwd && echo whole')
 	await run.ended
 	await killRaw(next)
-	assert.ok(JSON.stringify(run.events).includes(Buffer.from('whole\n').toString('base64')), 'the template was damaged')
+	assert.ok(
+		JSON.stringify(run.events).includes(Buffer.from('whole\n').toString('base64')),
+		'the template was damaged',
+	)
 })
 
 test('errors carry no host paths, keys or addresses', async () => {
 	const seen = []
 	for (const path of ['/no/such', '/tmp', '/dev/mem', '/proc/1/mem'])
-		seen.push((await envd(sbx, 'GET', q(path), undefined, { timeout: 30000 }).catch((e) => ({ text: e.message }))).text)
+		seen.push(
+			(
+				await envd(sbx, 'GET', q(path), undefined, { timeout: 30000 }).catch((e) => ({
+					text: e.message,
+				}))
+			).text,
+		)
 	seen.push((await api('POST', '/v2/sandboxes', { templateID: '../../etc' })).text)
 	seen.push((await api('GET', '/sandboxes/../../etc/passwd')).text)
 	for (const text of seen) {
-		assert.ok(!text.includes(server.stateDir) && !text.includes(server.runDir) && !text.includes(server.key), text.slice(0, 200))
+		assert.ok(
+			!text.includes(server.stateDir) && !text.includes(server.runDir) && !text.includes(server.key),
+			text.slice(0, 200),
+		)
 		assert.ok(!/\/var\/cache\/atoll/.test(text), text.slice(0, 200))
 	}
 })

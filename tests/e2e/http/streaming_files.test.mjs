@@ -10,7 +10,7 @@ import { childrenOf, initOf, nameOf, rssOf, traceOf } from '../../lib/host.mjs'
 
 const SIZE = 200 << 20
 const PIECE = crypto.randomBytes(1 << 20)
-const ROOM = 12 << 20			/* how much a process may grow by, whatever the file */
+const ROOM = 12 << 20 /* how much a process may grow by, whatever the file */
 
 let sbx, pids
 
@@ -25,16 +25,14 @@ async function inConstantMemory(work) {
 	const first = Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, rssOf(pid)]))
 	const most = { ...first }
 	const timer = setInterval(() => {
-		for (const [name, pid] of Object.entries(pids))
-			most[name] = Math.max(most[name], rssOf(pid))
+		for (const [name, pid] of Object.entries(pids)) most[name] = Math.max(most[name], rssOf(pid))
 	}, 10)
 	try {
 		await work()
 	} finally {
 		clearInterval(timer)
 	}
-	if (process.env.ATOLL_TEST_ASAN)
-		return
+	if (process.env.ATOLL_TEST_ASAN) return
 	for (const name of Object.keys(pids))
 		assert.ok(most[name] - first[name] < ROOM, `${name} grew from ${first[name]} to ${most[name]}`)
 }
@@ -42,7 +40,14 @@ async function inConstantMemory(work) {
 function call(method, path, headers, body) {
 	const url = new URL(server.url)
 	return new Promise((done, fail) => {
-		const req = http.request({ host: url.hostname, port: url.port, method, path, agent: false, headers: { ...routeHeaders(sbx), ...headers } })
+		const req = http.request({
+			host: url.hostname,
+			port: url.port,
+			method,
+			path,
+			agent: false,
+			headers: { ...routeHeaders(sbx), ...headers },
+		})
 		req.once('error', fail)
 		req.once('response', (res) => {
 			const hash = crypto.createHash('sha256')
@@ -54,37 +59,40 @@ function call(method, path, headers, body) {
 			res.once('error', fail)
 			res.once('end', () => done({ status: res.statusCode, bytes, hash: hash.digest('hex') }))
 		})
-		if (body)
-			body.pipe(req)
-		else
-			req.end()
+		if (body) body.pipe(req)
+		else req.end()
 	})
 }
 
 function* pieces(head = '', tail = '') {
-	if (head)
-		yield Buffer.from(head)
-	for (let n = 0; n < SIZE; n += PIECE.length)
-		yield PIECE
-	if (tail)
-		yield Buffer.from(tail)
+	if (head) yield Buffer.from(head)
+	for (let n = 0; n < SIZE; n += PIECE.length) yield PIECE
+	if (tail) yield Buffer.from(tail)
 }
 
 const expected = (() => {
 	const hash = crypto.createHash('sha256')
-	for (const piece of pieces())
-		hash.update(piece)
+	for (const piece of pieces()) hash.update(piece)
 	return hash.digest('hex')
 })()
 
 const forms = {
 	'octet-stream, chunked': ['application/octet-stream', '', ''],
-	multipart: ['multipart/form-data; boundary=xyz', '--xyz\r\nContent-Disposition: form-data; name="file"; filename="x"\r\n\r\n', '\r\n--xyz--\r\n'],
+	multipart: [
+		'multipart/form-data; boundary=xyz',
+		'--xyz\r\nContent-Disposition: form-data; name="file"; filename="x"\r\n\r\n',
+		'\r\n--xyz--\r\n',
+	],
 }
 for (const [name, [type, head, tail]] of Object.entries(forms)) {
 	test(`${SIZE >> 20} MB up and down: ${name}`, async () => {
 		await inConstantMemory(async () => {
-			const up = await call('POST', '/files?path=/tmp/large', { 'Content-Type': type }, Readable.from(pieces(head, tail)))
+			const up = await call(
+				'POST',
+				'/files?path=/tmp/large',
+				{ 'Content-Type': type },
+				Readable.from(pieces(head, tail)),
+			)
 			assert.equal(up.status, 200)
 		})
 		await inConstantMemory(async () => {

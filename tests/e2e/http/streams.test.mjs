@@ -32,8 +32,13 @@ test('kill breaks a download and an upload', async () => {
 	const { server, routeHeaders } = await import('../../lib/client.mjs')
 	const url = new URL(server.url)
 	const cut = new Promise((done) => {
-		const req = http.request({ host: url.hostname, port: url.port, path: '/files?path=/tmp/big', agent: false,
-			headers: routeHeaders(sbx) })
+		const req = http.request({
+			host: url.hostname,
+			port: url.port,
+			path: '/files?path=/tmp/big',
+			agent: false,
+			headers: routeHeaders(sbx),
+		})
 		req.once('error', () => done('cut'))
 		req.once('response', (res) => {
 			res.pause()
@@ -78,7 +83,10 @@ test('a client that goes away does not end the process', async () => {
 		const run = await start(sbx, 'sleep 0.4; echo done > /tmp/done; sleep 30')
 		assert.ok(await until(() => run.events.length > 0), 'it does not start')
 		run.close()
-		const got = await until(async () => (await envd(sbx, 'GET', '/files?path=/tmp/done')).text === 'done\n', 5000)
+		const got = await until(
+			async () => (await envd(sbx, 'GET', '/files?path=/tmp/done')).text === 'done\n',
+			5000,
+		)
 		assert.ok(got)
 		const list = await rpc(sbx, 'process.Process/List', {})
 		assert.equal(list.json.processes.length, 1)
@@ -90,10 +98,16 @@ test('a slow reader slows only its own process', async () => {
 		const http = await import('node:http')
 		const { server, routeHeaders, envelope } = await import('../../lib/client.mjs')
 		const url = new URL(server.url)
-		const req = http.request({ host: url.hostname, port: url.port, method: 'POST', path: '/process.Process/Start',
-			agent: false, headers: { ...routeHeaders(sbx), 'Content-Type': 'application/connect+json' } })
+		const req = http.request({
+			host: url.hostname,
+			port: url.port,
+			method: 'POST',
+			path: '/process.Process/Start',
+			agent: false,
+			headers: { ...routeHeaders(sbx), 'Content-Type': 'application/connect+json' },
+		})
 		req.once('error', () => {})
-		req.once('response', (res) => res.pause())	/* never read */
+		req.once('response', (res) => res.pause()) /* never read */
 		req.end(envelope({ process: { cmd: '/usr/bin/yes' }, stdin: false }))
 		const began = Date.now()
 		for (let i = 0; i < 5; i++) {

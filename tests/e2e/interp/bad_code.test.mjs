@@ -11,7 +11,10 @@ let sbx, neighbour
 const py = (code, opt) => runCode(sbx, code, opt)
 
 before(async () => {
-	[sbx, neighbour] = await Promise.all([createRaw({ templateID: 'base', timeout: 900 }), createRaw({ templateID: 'base', timeout: 900 })])
+	;[sbx, neighbour] = await Promise.all([
+		createRaw({ templateID: 'base', timeout: 900 }),
+		createRaw({ templateID: 'base', timeout: 900 }),
+	])
 	await runCode(neighbour, 'import time; state = 1')
 })
 after(() => Promise.all([killRaw(sbx), killRaw(neighbour)]))
@@ -63,12 +66,15 @@ test('code that replaces sys.stdout loses its own output only', async () => {
 test('code that forks without end is held by the limit; a restart of the context clears it away', async () => {
 	const bomb = py('import os\nwhile True:\n    try: os.fork()\n    except OSError: pass')
 	let over = false
-	bomb.finally(() => { over = true })
+	bomb.finally(() => {
+		over = true
+	})
 	assert.ok(await until(() => over || processesOf(server.slot).length > 200, 60000), 'it does not fork')
 	assert.equal((await envd(neighbour, 'GET', '/health')).status, 204)
 	const [context] = (await interp(sbx, 'GET', '/contexts')).json
 	assert.equal((await interp(sbx, 'POST', `/contexts/${context.id}/restart`)).text, 'null')
-	assert.match((await bomb).error.name, /^(ContextRestarting|UnexpectedEndOfExecution|MEMORY_LIMIT)$/)	// or the lack of memory was first
+	// or the lack of memory was first
+	assert.match((await bomb).error.name, /^(ContextRestarting|UnexpectedEndOfExecution|MEMORY_LIMIT)$/)
 	assert.equal((await py('1+1')).text, '2')
 })
 
@@ -83,11 +89,16 @@ test('code that deletes the interpreter gets a reason, and the sandbox still ans
 	assert.equal((await envd(sbx, 'GET', '/health')).status, 204)
 })
 
-// Whoever goes away while a cell runs interrupts it, and so does a pause: at any moment, also between two lines of the interpreter's own.
+// Whoever goes away while a cell runs interrupts it, and so does a pause: at any moment, also between two lines of
+// the interpreter's own.
 test('an interrupt hits code of the user only, and the interpreter goes on', { timeout: 300000 }, async () => {
-	const code = fs.readFileSync(new URL('interrupt.py', import.meta.url)), octets = { headers: { 'Content-Type': 'application/octet-stream' } }
+	const code = fs.readFileSync(new URL('interrupt.py', import.meta.url)),
+		octets = { headers: { 'Content-Type': 'application/octet-stream' } }
 	await withRaw({ timeout: 900 }, async (own) => {
-		assert.equal((await envd(own, 'POST', '/files?path=/tmp/interrupt.py&username=user', code, octets)).status, 200)
+		assert.equal(
+			(await envd(own, 'POST', '/files?path=/tmp/interrupt.py&username=user', code, octets)).status,
+			200,
+		)
 		const run = await start(own, 'cd /tmp && python3 interrupt.py', { user: 'user' })
 		await run.ended
 		assert.equal(endOf(run.events)?.status, 'exit status 0', outputOf(run.events, 'stderr'))

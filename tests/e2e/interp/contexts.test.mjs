@@ -19,14 +19,24 @@ test('health, also for programs inside', async () => {
 	const res = await interp(sbx, 'GET', '/health')
 	assert.equal(res.status, 200)
 	assert.equal(res.text, '"OK"')
-	const run = await start(sbx, 'curl -s http://0.0.0.0:49999/health; curl -s -o /dev/null -w "%{http_code}" http://0.0.0.0:49999/contexts')
+	const run = await start(
+		sbx,
+		'curl -s http://0.0.0.0:49999/health; curl -s -o /dev/null -w "%{http_code}" ' +
+			'http://0.0.0.0:49999/contexts',
+	)
 	await run.ended
 	assert.equal(outputOf(run.events), '"OK"404')
 })
 
 test('the list has Python and JavaScript from the start, a new one last', async () => {
 	const list = async () => (await interp(sbx, 'GET', '/contexts')).json
-	assert.deepEqual((await list()).map((c) => [c.language, c.cwd]), [['python', '/home/user'], ['javascript', '/home/user']])
+	assert.deepEqual(
+		(await list()).map((c) => [c.language, c.cwd]),
+		[
+			['python', '/home/user'],
+			['javascript', '/home/user'],
+		],
+	)
 	const made = await create({ language: 'TS', cwd: '/root' })
 	assert.match(made.id, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}$/)
 	assert.deepEqual((await list()).at(-1), { id: made.id, language: 'typescript', cwd: '/root' })
@@ -39,7 +49,8 @@ test('the list has Python and JavaScript from the start, a new one last', async 
 })
 
 test('two contexts do not see each other; a restart forgets, and keeps the id', async () => {
-	const a = await create(), b = await create()
+	const a = await create(),
+		b = await create()
 	await py('x = 1', { context_id: a.id })
 	assert.equal((await py('x', { context_id: b.id })).error.name, 'NameError')
 	assert.equal((await interp(sbx, 'POST', `/contexts/${a.id}/restart`)).text, 'null')
@@ -54,8 +65,7 @@ test('two contexts do not see each other; a restart forgets, and keeps the id', 
 	assert.equal(busy.events.find((e) => e.type === 'error').name, 'ContextRestarting')
 	assert.equal(await queued.ended, true)
 	assert.equal(queued.events.at(-1)?.type, 'end_of_execution')
-	for (const c of [a, b])
-		await interp(sbx, 'DELETE', `/contexts/${c.id}`)
+	for (const c of [a, b]) await interp(sbx, 'DELETE', `/contexts/${c.id}`)
 })
 
 test('bad requests are refused with a reason, and the interpreter goes on', async () => {
@@ -66,12 +76,21 @@ test('bad requests are refused with a reason, and the interpreter goes on', asyn
 	assert.match((await post({ code: '1', env_vars: { A: 1 } })).text, /env_vars/)
 	assert.equal((await post({ code: '1', language: 'python', context_id: 'x' })).status, 400)
 	assert.equal((await post({ code: '1', language: null, context_id: null, env_vars: null })).status, 200)
-	for (const [cwd, why] of [['/nowhere', /'\/nowhere': no such/i], ['relative', /'relative' is not an absolute path/], ['/etc/passwd', /not a directory/]]) {
-		const res = await interp(sbx, 'POST', '/contexts', { cwd })	/* F6: what the client got wrong is not an error of the server */
+	for (const [cwd, why] of [
+		['/nowhere', /'\/nowhere': no such/i],
+		['relative', /'relative' is not an absolute path/],
+		['/etc/passwd', /not a directory/],
+	]) {
+		const res = await interp(sbx, 'POST', '/contexts', {
+			cwd,
+		}) /* F6: what the client got wrong is not an error of the server */
 		assert.equal(res.status, 400, res.text)
 		assert.match(res.text, why)
 	}
-	assert.equal((await interp(sbx, 'POST', '/contexts', { language: 'cobol' })).text, 'Unsupported language: cobol')
+	assert.equal(
+		(await interp(sbx, 'POST', '/contexts', { language: 'cobol' })).text,
+		'Unsupported language: cobol',
+	)
 	assert.equal((await interp(sbx, 'POST', '/contexts/none/restart')).status, 404)
 	assert.equal((await interp(sbx, 'PUT', '/contexts')).status, 405)
 	assert.equal((await interp(sbx, 'GET', '/elsewhere')).status, 404)
@@ -82,7 +101,9 @@ test('executions of one context wait for each other; contexts run at once', asyn
 	const code = 'import time; began = time.time(); time.sleep(1); [began, time.time()]'
 	const c = await create()
 	await py('1', { context_id: c.id })
-	const [one, two, other] = (await Promise.all([py(code), py(code), py(code, { context_id: c.id })])).map((r) => JSON.parse(r.text))
+	const [one, two, other] = (await Promise.all([py(code), py(code), py(code, { context_id: c.id })])).map((r) =>
+		JSON.parse(r.text),
+	)
 	const overlap = (a, b) => a[0] < b[1] && b[0] < a[1]
 	assert.ok(!overlap(one, two), `${one} and ${two}`)
 	assert.ok(overlap(other, one) || overlap(other, two), `${other} beside ${one} and ${two}`)
@@ -92,23 +113,44 @@ test('executions of one context wait for each other; contexts run at once', asyn
 test('output is joined while it comes fast, and comes while the code runs', async () => {
 	const fast = await py('for i in range(50): print(i)')
 	assert.equal(fast.stdout.join(''), Array.from({ length: 50 }, (_, i) => `${i}\n`).join(''))
-	assert.ok(fast.stdout.length <= 1 + Math.floor(fast.ms / 200), `${fast.stdout.length} pieces in ${fast.ms} ms`)	// for so long it is joined
-	const slow = await startCode(sbx, 'import os, time\nfor i in range(3):\n    print(i)\n    while not os.path.exists(f"/tmp/go{i}"): time.sleep(0.05)')
+	// for so long it is joined
+	assert.ok(fast.stdout.length <= 1 + Math.floor(fast.ms / 200), `${fast.stdout.length} pieces in ${fast.ms} ms`)
+	const slow = await startCode(
+		sbx,
+		'import os, time\nfor i in range(3):\n    print(i)\n    while not os.path.exists(f"/tmp/go{i}"): ' +
+			'time.sleep(0.05)',
+	)
 	const outs = () => slow.events.filter((e) => e.type === 'stdout')
 	for (let i = 0; i < 3; i++) {
 		assert.ok(await until(() => outs().length > i, 30000), 'it comes while the code runs')
-		assert.equal((await envd(sbx, 'POST', `/files?path=/tmp/go${i}`, 'x', { headers: { 'Content-Type': 'application/octet-stream' } })).status, 200)
+		assert.equal(
+			(
+				await envd(sbx, 'POST', `/files?path=/tmp/go${i}`, 'x', {
+					headers: { 'Content-Type': 'application/octet-stream' },
+				})
+			).status,
+			200,
+		)
 	}
 	assert.equal(await slow.ended, true)
-	assert.deepEqual(outs().map((e) => e.text), ['0\n', '1\n', '2\n'])
+	assert.deepEqual(
+		outs().map((e) => e.text),
+		['0\n', '1\n', '2\n'],
+	)
 	assert.ok(outs().every((e) => !Number.isNaN(Date.parse(e.timestamp))))
 	const split = await py('import time\nprint("a", end="")\ntime.sleep(1)\nprint("b")')
 	assert.equal(split.stdout.join(''), 'ab\n')
-	assert.deepEqual((await py('print("x" * 3_000_000)')).stdout.map((t) => t.length), [3000001])
+	assert.deepEqual(
+		(await py('print("x" * 3_000_000)')).stdout.map((t) => t.length),
+		[3000001],
+	)
 })
 
 test('the stream is ASCII whatever the code prints', async () => {
-	const got = await py('import os\nprint("é漢😀\\0")\nos.write(1, b"\\xff\\n")\nos.write(1, "é".encode()[:1]); os.write(1, "é".encode()[1:])\n"ü"')
+	const got = await py(
+		'import os\nprint("é漢😀\\0")\nos.write(1, b"\\xff\\n")\nos.write(1, "é".encode()[:1]); os.write(1, ' +
+			'"é".encode()[1:])\n"ü"',
+	)
 	assert.doesNotMatch(got.events.map((e) => e.type).join(), /error/)
 	assert.equal(got.stdout.join(''), 'é漢😀\0\n\ufffd\né')
 	assert.equal(got.text, 'ü')
@@ -125,12 +167,13 @@ test('silence is filled with a keepalive every five seconds', async () => {
 	assert.ok(alive[0] > 4500 && alive[1] - alive[0] > 4000, `${alive}`)
 })
 
-test('a client that goes away interrupts its code and nobody else\'s', async () => {
+test("a client that goes away interrupts its code and nobody else's", async () => {
 	await py('import time; kept = 1')
 	const run = await startCode(sbx, 'while True: time.sleep(0.1)')
-	const waiting = await startCode(sbx, 'kept = 2')		// goes away before its turn: never runs
+	const waiting = await startCode(sbx, 'kept = 2') // goes away before its turn: never runs
 	waiting.close()
-	for (let i = 0; i < 2; i++)		// what is asked after its end is answered after the end is noticed
+	for (let i = 0; i < 2; i++)
+		// what is asked after its end is answered after the end is noticed
 		assert.equal((await interp(sbx, 'GET', '/contexts')).status, 200)
 	run.close()
 	const next = await py('kept')
@@ -138,7 +181,10 @@ test('a client that goes away interrupts its code and nobody else\'s', async () 
 })
 
 test('code that ignores its interrupt is ended when somebody waits, who is told', async () => {
-	const run = await startCode(sbx, 'print("begun")\nwhile True:\n    try:\n        while True: pass\n    except BaseException: pass')
+	const run = await startCode(
+		sbx,
+		'print("begun")\nwhile True:\n    try:\n        while True: pass\n    except BaseException: pass',
+	)
 	assert.ok(await until(() => run.events.some((e) => e.type === 'stdout'), 30000))
 	run.close()
 	const next = await py('"fresh"')

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run in a sandbox: the Python runtime's own loop, interrupted at any moment of thousands of cells. Ends with 3 when one of them hangs."""
+"""Run in a sandbox: the Python runtime's own loop, interrupted at any moment of thousands of cells. Ends with 3 when
+one of them hangs."""
+
 import faulthandler
 import random
 import signal
@@ -48,8 +50,12 @@ def main():
         if got.pop() != "done" or not set(got) <= {"result", "KeyboardInterrupt"}:
             sys.exit(f"round {n}: {kernel.wire.sent}")
         hit += "KeyboardInterrupt" in got
-    for code in ("while True: pass", "import time; time.sleep(60)", "import asyncio; await asyncio.sleep(60)",
-                 "import threading; threading.Event().wait(60)"):
+    for code in (
+        "while True: pass",
+        "import time; time.sleep(60)",
+        "import asyncio; await asyncio.sleep(60)",
+        "import threading; threading.Event().wait(60)",
+    ):
         got = cell(kernel, n, code, 0.3)
         if got != ["KeyboardInterrupt", "done"]:
             sys.exit(f"{code}: {got}")

@@ -17,7 +17,12 @@ before(async () => {
 after(() => killRaw(sbx))
 
 test('each language says hello and keeps a state of its own', async () => {
-	const hello = { py: 'v = 1\nprint("hello")', javascript: 'let v = 2; console.log("hello")', TypeScript: 'let v: number = 3; console.log("hello")', sh: 'v=4; echo hello' }
+	const hello = {
+		py: 'v = 1\nprint("hello")',
+		javascript: 'let v = 2; console.log("hello")',
+		TypeScript: 'let v: number = 3; console.log("hello")',
+		sh: 'v=4; echo hello',
+	}
 	for (const [language, code] of Object.entries(hello))
 		assert.deepEqual((await runCode(sbx, code, { language })).stdout, ['hello\n'], language)
 	assert.equal((await runCode(sbx, 'v')).text, '1')
@@ -49,34 +54,72 @@ test('javascript: values, errors, promises, top-level await', async () => {
 })
 
 test('javascript: declarations stay, and may be made again', async () => {
-	await js('const c = 1; let { d, ...rest } = { d: 2, e: 3 }; class K { m() { return c } }; function fn() { return d }')
+	await js(
+		'const c = 1; let { d, ...rest } = { d: 2, e: 3 }; class K { m() { return c } }; ' +
+			'function fn() { return d }',
+	)
 	assert.equal((await js('[c, d, rest.e, new K().m(), fn()].join()')).text, '1,2,3,1,2')
 	await js('const c = await Promise.resolve(5); class K {}; function fn() { return "new" }')
 	assert.equal((await js('[c, typeof new K().m, fn()].join()')).text, '5,undefined,new')
 })
 
 test('javascript: require and import, also of what npm has put into the directory', async () => {
-	assert.equal((await js('const fs = require("fs"); fs.writeFileSync("/home/user/output.json", "{}"); fs.existsSync("output.json")')).text, 'true')
+	assert.equal(
+		(
+			await js(
+				'const fs = require("fs"); fs.writeFileSync("/home/user/output.json", "{}"); ' +
+					'fs.existsSync("output.json")',
+			)
+		).text,
+		'true',
+	)
 	assert.equal((await envd(sbx, 'GET', '/files?path=output.json')).text, '{}')
-	assert.deepEqual((await js('import { readFileSync as r } from "fs"\nimport path, * as all from "node:path"\nconsole.log(typeof r, typeof path.join, typeof all.sep)')).stdout,
-		['function function string\n'])
+	assert.deepEqual(
+		(
+			await js(
+				'import { readFileSync as r } from "fs"\nimport path, * as all from "node:path"\n' +
+					'console.log(typeof r, typeof path.join, typeof all.sep)',
+			)
+		).stdout,
+		['function function string\n'],
+	)
 	assert.equal((await js('typeof r')).text, 'function')
-	await js('fs.mkdirSync("/home/user/node_modules/mine", { recursive: true }); fs.writeFileSync("/home/user/node_modules/mine/index.js", "module.exports = { n: 42 }")')
+	await js(
+		'fs.mkdirSync("/home/user/node_modules/mine", { recursive: true }); ' +
+			'fs.writeFileSync("/home/user/node_modules/mine/index.js", "module.exports = { n: 42 }")',
+	)
 	assert.equal((await js('require("mine").n')).text, '42')
 	assert.equal((await js('import { n } from "mine"; n')).text, '42')
 })
 
 test('javascript: rich display', async () => {
-	const got = await js('display.html("<b>x</b>"); display({ [Symbol.for("Jupyter.display")]: () => ({ "text/markdown": "# m" }) }); display.png(Buffer.from([1])); undefined')
+	const got = await js(
+		'display.html("<b>x</b>"); display({ [Symbol.for("Jupyter.display")]: () => ({ "text/markdown": "# ' +
+			'm" }) }); display.png(Buffer.from([1])); undefined',
+	)
 	assert.equal(got.results[0].html, '<b>x</b>')
 	assert.equal(got.results[1].markdown, '# m')
 	assert.equal(got.results[2].png, 'AQ==')
 })
 
 test('javascript: errors of callbacks do not end the process', async () => {
-	assert.equal((await js('setTimeout(() => { throw new Error("late") }, 5); await new Promise((r) => setTimeout(r, 500))')).error.value, 'late')
-	await js('Promise.reject(new Error("nobody")); setTimeout(() => { require("fs").writeFileSync("/tmp/later", ""); throw new Error("later") }, 20); globalThis.kept = 1')
-	assert.ok(await until(async () => (await shell(sbx, 'test -e /tmp/later')).code === 0), 'the callback is not called')
+	assert.equal(
+		(
+			await js(
+				'setTimeout(() => { throw new Error("late") }, 5); await new Promise((r) => ' +
+					'setTimeout(r, 500))',
+			)
+		).error.value,
+		'late',
+	)
+	await js(
+		'Promise.reject(new Error("nobody")); setTimeout(() => { require("fs").writeFileSync("/tmp/later", ' +
+			'""); throw new Error("later") }, 20); globalThis.kept = 1',
+	)
+	assert.ok(
+		await until(async () => (await shell(sbx, 'test -e /tmp/later')).code === 0),
+		'the callback is not called',
+	)
 	assert.equal((await js('kept')).text, '1')
 })
 
@@ -112,21 +155,50 @@ test('R and Java, where the template has them', async () => {
 	try {
 		await r('x <- 5')
 		assert.equal((await r('x * 2')).text, '[1] 10')
-		assert.equal((await r('Sys.getenv(c("GIVEN", "ONCE"), names = FALSE)', { env_vars: { ONCE: 'o' } })).text, '[1] "g" "o"')
+		assert.equal(
+			(await r('Sys.getenv(c("GIVEN", "ONCE"), names = FALSE)', { env_vars: { ONCE: 'o' } })).text,
+			'[1] "g" "o"',
+		)
 		assert.equal((await r('Sys.getenv("ONCE", unset = "gone")')).text, '[1] "gone"')
 		assert.match((await r('plot(1:3)')).results[0].png, /^iVBORw0KGgo/)
 		assert.match((await r('stop("bad")')).error.value, /bad/)
 		await java('int x = 5;\nint twice(int v) {\n\treturn v * 2;\n}')
 		assert.equal((await java('twice(x)')).text, '10')
-		assert.deepEqual((await java('System.out.println(List.of(1, 2));')).stdout, ['[1, 2]', '\n'], 'as E2B does')
-		assert.deepEqual((await java('System.out.print("a\\nb\\n");')).stdout, ['a\nb\n'], 'C7: one piece per write')
-		assert.deepEqual((await java('System.out.println("a"); System.out.println("ü"); System.err.print("e\\n");')).stdout,
-			['a', '\n', 'ü', '\n'], 'C7')
+		assert.deepEqual(
+			(await java('System.out.println(List.of(1, 2));')).stdout,
+			['[1, 2]', '\n'],
+			'as E2B does',
+		)
+		assert.deepEqual(
+			(await java('System.out.print("a\\nb\\n");')).stdout,
+			['a\nb\n'],
+			'C7: one piece per write',
+		)
+		assert.deepEqual(
+			(await java('System.out.println("a"); System.out.println("ü"); System.err.print("e\\n");'))
+				.stdout,
+			['a', '\n', 'ü', '\n'],
+			'C7',
+		)
 		const long = 'ö'.repeat(20000)
-		assert.equal((await java('System.out.print("ö".repeat(20000));')).stdout.join(''), long, 'C7: no character is cut')
-		assert.equal((await java('System.getProperty("GIVEN") + System.getProperty("ONCE")', { env_vars: { ONCE: 'o' } })).text, 'go')
+		assert.equal(
+			(await java('System.out.print("ö".repeat(20000));')).stdout.join(''),
+			long,
+			'C7: no character is cut',
+		)
+		assert.equal(
+			(
+				await java('System.getProperty("GIVEN") + System.getProperty("ONCE")', {
+					env_vars: { ONCE: 'o' },
+				})
+			).text,
+			'go',
+		)
 		assert.equal((await java('System.getProperty("ONCE", "gone")')).text, 'gone')
-		assert.equal((await java('throw new IllegalStateException("bad");')).error.name, 'IllegalStateException')
+		assert.equal(
+			(await java('throw new IllegalStateException("bad");')).error.name,
+			'IllegalStateException',
+		)
 		assert.equal((await java('String s = 5;')).error.name, 'CompilationError')
 		assert.equal((await java('System.exit(3)')).error.name, 'UnexpectedEndOfExecution')
 		assert.equal((await java('1 + 1')).text, '2')

@@ -59,14 +59,20 @@ test('magics, shell escapes, top-level await, indented cells', async () => {
 })
 
 test('tasks that a cell leaves in the event loop go on', async () => {
-	await py('import asyncio\nseen = []\nasync def tick():\n    for i in range(1000):\n        seen.append(i)\n        await asyncio.sleep(0.01)\n' +
-		'task = asyncio.create_task(tick())\nawait asyncio.sleep(0)')
+	await py(
+		'import asyncio\nseen = []\nasync def tick():\n    for i in range(1000):\n        seen.append(i)\n ' +
+			'       await asyncio.sleep(0.01)\n' +
+			'task = asyncio.create_task(tick())\nawait asyncio.sleep(0)',
+	)
 	assert.ok(await until(async () => Number((await py('len(seen)')).text) > 5, 30000, 100))
 	await py('task.cancel()')
 })
 
 test('output of children and of C comes back too, in order with results', async () => {
-	const got = await py('import subprocess, os\nprint("a", flush=True)\nsubprocess.run(["echo", "b"])\nos.write(1, b"c\\n")\n!echo d >&2\ndisplay(1)')
+	const got = await py(
+		'import subprocess, os\nprint("a", flush=True)\nsubprocess.run(["echo", "b"])\nos.write(1, b"c\\n")\n' +
+			'!echo d >&2\ndisplay(1)',
+	)
 	assert.equal(got.stdout.join(''), 'a\nb\nc\n')
 	assert.equal(got.stderr.join(''), 'd\n')
 	const kinds = got.events.map((e) => e.type)
@@ -84,9 +90,13 @@ test('environment: given at creation, per execution, and put back', async () => 
 })
 
 test('every mime kind of display()', async () => {
-	const got = await py(`from IPython.display import *
-display(HTML("<b>h</b>"), Markdown("# m"), SVG("<svg xmlns='http://www.w3.org/2000/svg'/>"), Latex("$l$"), JSON({"j": 1}), Javascript("1"))
-display({"image/png": "AA==", "image/jpeg": "AQ==", "application/pdf": "Ag==", "text/x-own": "o"}, raw=True)`)
+	const got = await py(
+		`from IPython.display import *
+display(HTML("<b>h</b>"), Markdown("# m"), SVG("<svg xmlns='http://www.w3.org/2000/svg'/>"), Latex("$l$"), ` +
+			`JSON({"j": 1}), Javascript("1"))
+display({"image/png": "AA==", "image/jpeg": "AQ==", "application/pdf": "Ag==", "text/x-own": ` +
+			`"o"}, raw=True)`,
+	)
 	const field = (name) => got.results.map((r) => r[name]).find((v) => v !== undefined)
 	assert.equal(field('html'), '<b>h</b>')
 	assert.equal(field('markdown'), '# m')
@@ -112,42 +122,93 @@ test('text: quotes of a string are taken off, collections are whole, dict and li
 })
 
 test('a frame is text, html and data', async () => {
-	const got = (await py('import pandas as pd\npd.DataFrame({"a": [1, None], "t": pd.to_datetime(["2020-01-02", "2020-01-03"])})')).results[0]
+	const got = (
+		await py(
+			'import pandas as pd\npd.DataFrame({"a": [1, None], "t": pd.to_datetime(["2020-01-02", ' +
+				'"2020-01-03"])})',
+		)
+	).results[0]
 	assert.deepEqual(got.data, { a: [1, null], t: ['2020-01-02T00:00:00', '2020-01-03T00:00:00'] })
 	assert.match(got.html, /<table/)
 	assert.match(got.text, /2020-01-02/)
 })
 
 test('a figure is a picture and its numbers', async () => {
-	const got = (await py(`import matplotlib.pyplot as plt
+	const got = (
+		await py(`import matplotlib.pyplot as plt
 plt.plot([1, 2, 3], [4, 5, 6], label="up")
 plt.plot([1, 2, 3], [6, 5, 4])
 plt.axhline(5)
 plt.xlabel("time (s)"); plt.ylabel("level [dB]"); plt.title("T")
-plt.show()`)).results[0]
+plt.show()`)
+	).results[0]
 	assert.match(got.png, PNG)
 	assert.equal(got.is_main_result, false)
-	assert.deepEqual(got.chart.elements, [{ label: 'up', points: [[1, 4], [2, 5], [3, 6]] }, { label: 'Line 1', points: [[1, 6], [2, 5], [3, 4]] }])
+	assert.deepEqual(got.chart.elements, [
+		{
+			label: 'up',
+			points: [
+				[1, 4],
+				[2, 5],
+				[3, 6],
+			],
+		},
+		{
+			label: 'Line 1',
+			points: [
+				[1, 6],
+				[2, 5],
+				[3, 4],
+			],
+		},
+	])
 	const { type, title, x_label, x_unit, y_unit, x_scale } = got.chart
-	assert.deepEqual({ type, title, x_label, x_unit, y_unit, x_scale },
-		{ type: 'line', title: 'T', x_label: 'time (s)', x_unit: 's', y_unit: 'dB', x_scale: 'linear' })
+	assert.deepEqual(
+		{ type, title, x_label, x_unit, y_unit, x_scale },
+		{ type: 'line', title: 'T', x_label: 'time (s)', x_unit: 's', y_unit: 'dB', x_scale: 'linear' },
+	)
 })
 
 test('charts: bars standing and lying, grouped', async () => {
-	const chart = async (code) => (await py(`import matplotlib.pyplot as plt\n${code}\nplt.show()`)).results[0].chart
+	const chart = async (code) =>
+		(await py(`import matplotlib.pyplot as plt\n${code}\nplt.show()`)).results[0].chart
 	const standing = await chart('plt.bar(["a", "b"], [1, 2]); plt.xlabel("X"); plt.ylabel("Y")')
-	assert.deepEqual(standing.elements, [{ label: 'a', group: 'Group 0', value: 1 }, { label: 'b', group: 'Group 0', value: 2 }])
+	assert.deepEqual(standing.elements, [
+		{ label: 'a', group: 'Group 0', value: 1 },
+		{ label: 'b', group: 'Group 0', value: 2 },
+	])
 	const lying = await chart('plt.barh(["a", "b"], [1, 2], label="g"); plt.xlabel("X"); plt.ylabel("Y")')
-	assert.deepEqual(lying.elements.map((e) => e.value), [1, 2])
+	assert.deepEqual(
+		lying.elements.map((e) => e.value),
+		[1, 2],
+	)
 	assert.equal(lying.x_label, 'Y')
-	const two = await chart('x = [0, 1]\nplt.bar([v - 0.2 for v in x], [1, 2], 0.4, label="p")\nplt.bar([v + 0.2 for v in x], [3, 4], 0.4, label="q")\nplt.xticks(x, ["m", "n"])')
-	assert.deepEqual(two.elements.map((e) => `${e.group}${e.label}${e.value}`), ['pm1', 'pn2', 'qm3', 'qn4'])
+	const two = await chart(
+		'x = [0, 1]\nplt.bar([v - 0.2 for v in x], [1, 2], 0.4, label="p")\nplt.bar([v + 0.2 for v in x], ' +
+			'[3, 4], 0.4, label="q")\nplt.xticks(x, ["m", "n"])',
+	)
+	assert.deepEqual(
+		two.elements.map((e) => `${e.group}${e.label}${e.value}`),
+		['pm1', 'pn2', 'qm3', 'qn4'],
+	)
 })
 
 test('charts: pie, scatter, boxes of both makes, several axes, unknown, blank', async () => {
-	const chart = async (code) => (await py(`import matplotlib.pyplot as plt, datetime\n${code}\nplt.show()`)).results[0]?.chart
-	assert.deepEqual((await chart('plt.pie([90, 10], labels=["x", "y"])')).elements.map((e) => e.angle), [324, 36])
-	assert.deepEqual((await chart('plt.scatter([1, 2], [3, 4], label="s")')).elements, [{ label: 's', points: [[1, 3], [2, 4]] }])
+	const chart = async (code) =>
+		(await py(`import matplotlib.pyplot as plt, datetime\n${code}\nplt.show()`)).results[0]?.chart
+	assert.deepEqual(
+		(await chart('plt.pie([90, 10], labels=["x", "y"])')).elements.map((e) => e.angle),
+		[324, 36],
+	)
+	assert.deepEqual((await chart('plt.scatter([1, 2], [3, 4], label="s")')).elements, [
+		{
+			label: 's',
+			points: [
+				[1, 3],
+				[2, 4],
+			],
+		},
+	])
 	const box = { label: '1', min: 1, first_quartile: 2, median: 3, third_quartile: 4, max: 5, outliers: [20] }
 	for (const make of ['', ', patch_artist=True']) {
 		const got = await chart(`plt.boxplot([[1, 2, 3, 4, 5, 20], [2, 3, 4, 5, 6]]${make})`)
@@ -155,9 +216,15 @@ test('charts: pie, scatter, boxes of both makes, several axes, unknown, blank', 
 		assert.deepEqual(got.elements[0], { ...box, first_quartile: 2.25, median: 3.5, third_quartile: 4.75 })
 	}
 	const both = await chart('f, (a, b) = plt.subplots(1, 2)\nf.suptitle("S")\na.plot([1, 2])\nb.scatter([1], [2])')
-	assert.deepEqual([both.type, both.title, both.elements.map((e) => e.type)], ['superchart', 'S', ['line', 'scatter']])
+	assert.deepEqual(
+		[both.type, both.title, both.elements.map((e) => e.type)],
+		['superchart', 'S', ['line', 'scatter']],
+	)
 	const when = await chart('plt.plot([datetime.date(2023, 9, 1), datetime.date(2023, 9, 2)], ["A", "B"])')
-	assert.deepEqual([when.x_scale, when.y_scale, when.elements[0].points[0][0].slice(0, 10)], ['datetime', 'categorical', '2023-09-01'])
+	assert.deepEqual(
+		[when.x_scale, when.y_scale, when.elements[0].points[0][0].slice(0, 10)],
+		['datetime', 'categorical', '2023-09-01'],
+	)
 	assert.equal((await chart('plt.gca().add_artist(plt.Circle((0, 0), 1))')).type, 'unknown')
 	assert.equal(await chart('plt.subplots()'), undefined)
 	assert.equal((await chart('plt.plot([1, 10]); plt.yscale("log")')).y_scale, 'log')
@@ -176,8 +243,19 @@ test('text in Chinese, Japanese and Korean is drawn without missing glyphs', asy
 })
 
 test('the libraries that programs expect are there', async () => {
-	const got = await py('import numpy, pandas, scipy, matplotlib, seaborn, sklearn, requests, bs4, PIL, openpyxl, sympy, plotly, lxml\nprint("ok")')
+	const got = await py(
+		'import numpy, pandas, scipy, matplotlib, seaborn, sklearn, requests, bs4, PIL, openpyxl, sympy, ' +
+			'plotly, lxml\nprint("ok")',
+	)
 	assert.deepEqual(got.stdout, ['ok\n'])
-	assert.equal((await py('from sklearn.cluster import KMeans\nKMeans(2, n_init=1).fit(numpy.random.rand(30, 2)).labels_.shape')).text, '(30,)')
+	assert.equal(
+		(
+			await py(
+				'from sklearn.cluster import KMeans\nKMeans(2, n_init=1).fit(numpy.random.rand(30, ' +
+					'2)).labels_.shape',
+			)
+		).text,
+		'(30,)',
+	)
 	assert.equal((await py('(numpy.ones((300, 300)) @ numpy.ones((300, 300)))[0, 0]')).text, 'np.float64(300.0)')
 })

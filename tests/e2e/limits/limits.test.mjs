@@ -30,7 +30,7 @@ async function neighbourAnswers() {
 		const began = performance.now()
 		assert.equal((await envd(neighbour, 'GET', '/health')).status, 204)
 		worst = Math.max(worst, performance.now() - began)
-		await sleep(50)		// twenty moments of a second
+		await sleep(50) // twenty moments of a second
 	}
 	return worst
 }
@@ -62,16 +62,26 @@ test('the limits are those that the API tells, set outside, below one parent', a
 	await victim(async (sbx, info) => {
 		const { memoryMB, cpuCount } = info
 		const trace = traceOf(server.slot, await addressOf(info))
-		const value = (...names) => trace.cgroups.flatMap((dir) => names.map((name) => path.join(dir, name)))
-			.filter((file) => fs.existsSync(file)).map((file) => fs.readFileSync(file, 'utf8').trim())
+		const value = (...names) =>
+			trace.cgroups
+				.flatMap((dir) => names.map((name) => path.join(dir, name)))
+				.filter((file) => fs.existsSync(file))
+				.map((file) => fs.readFileSync(file, 'utf8').trim())
 		assert.deepEqual(value('memory.limit_in_bytes', 'memory.max'), [String(memoryMB * 1048576)])
 		assert.deepEqual(value('pids.max'), ['512'])
 		const v1 = value('cpu.cfs_quota_us', 'cpu.cfs_period_us').map(Number)
 		const [quota, period] = v1.length ? v1 : value('cpu.max')[0].split(' ').map(Number)
 		assert.equal(quota / period, cpuCount)
-		assert.ok(trace.cgroups.every((dir) => path.basename(path.dirname(dir)) === `atoll${server.slot}`), trace.cgroups.join(' '))
+		assert.ok(
+			trace.cgroups.every((dir) => path.basename(path.dirname(dir)) === `atoll${server.slot}`),
+			trace.cgroups.join(' '),
+		)
 		// All together leave the host some processes, whichever of its two counts is the smaller.
-		const host = Math.min(...['pid_max', 'threads-max'].map((name) => Number(fs.readFileSync(`/proc/sys/kernel/${name}`, 'utf8'))))
+		const host = Math.min(
+			...['pid_max', 'threads-max'].map((name) =>
+				Number(fs.readFileSync(`/proc/sys/kernel/${name}`, 'utf8')),
+			),
+		)
 		assert.deepEqual(value('../pids.max'), [String(host - Math.floor(host / 8))])
 	})
 })
@@ -92,7 +102,9 @@ test('pids: a fork bomb stays inside', async () => {
 
 test('pids: more processes than allowed is an error, not a hang', async () => {
 	await victim(async (sbx) => {
-		const got = await runAny(sbx, `python3 -c "
+		const got = await runAny(
+			sbx,
+			`python3 -c "
 import os
 n, (r, w) = 0, os.pipe()
 try:
@@ -102,7 +114,9 @@ try:
         n += 1
 except OSError as e:
     print('stopped', n, e.errno)
-"`, { timeoutMs: 60000 })
+"`,
+			{ timeoutMs: 60000 },
+		)
 		assert.match(got.stdout, /^stopped \d+ 11/)
 	})
 })
@@ -110,7 +124,9 @@ except OSError as e:
 test('cpu: burners do not starve the server', async () => {
 	await victim(async (sbx) => {
 		const quiet = await neighbourAnswers()
-		const handle = await sbx.commands.run('for i in 1 2 3 4 5 6 7 8; do while :; do :; done & done; wait', { background: true })
+		const handle = await sbx.commands.run('for i in 1 2 3 4 5 6 7 8; do while :; do :; done & done; wait', {
+			background: true,
+		})
 		const before = cpuOfCgroups(server.slot)
 		assert.ok(await until(() => cpuOfCgroups(server.slot) > before + 0.5, 60000), 'it does not burn')
 		await holds(quiet)
@@ -128,10 +144,13 @@ print(n, flush=True); time.sleep(60)"`
 	await victim(async (sbx) => {
 		const handle = await sbx.commands.run(hog, { background: true })
 		assert.ok(await until(() => Number(handle.stdout) > 0, 30000), 'it has them all')
-		const run = await start(neighbour, 'python3 -c "import ctypes; print(ctypes.CDLL(None).inotify_init())"')
+		const run = await start(
+			neighbour,
+			'python3 -c "import ctypes; print(ctypes.CDLL(None).inotify_init())"',
+		)
 		await run.ended
 		assert.ok(Number(outputOf(run.events)) >= 0, 'the neighbour cannot open an inotify instance')
-		fs.watch('/tmp', () => {}).close()	/* throws when root of the host has none left */
+		fs.watch('/tmp', () => {}).close() /* throws when root of the host has none left */
 		await handle.kill().catch(() => {})
 	})
 })

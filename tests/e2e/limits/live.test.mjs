@@ -1,17 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits that are asked for and changed: each holds, is told, goes up and down while the sandbox runs; bad ones are refused by name.
+// Limits that are asked for and changed: each holds, is told, goes up and down while the sandbox runs; bad ones are
+// refused by name.
 import { test, after, before } from '../../lib/case.mjs'
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import path from 'node:path'
 import { addressOf, api, createRaw, endOf, killRaw, server, shell, start, withRaw } from '../../lib/client.mjs'
 import { runCode } from '../../lib/interp.mjs'
-import { childrenOf, commOf, sleep, traceOf, until } from '../../lib/host.mjs'
+import { copiesOf, sleep, stateOf, traceOf, until } from '../../lib/host.mjs'
 import { outside } from '../../lib/outside.mjs'
 import { newServer } from '../../lib/server.mjs'
 
 const MIB = 1 << 20
-const FIELDS = ['cpus', 'diskMB', 'egressKBps', 'egressMB', 'ioMBps', 'iops', 'memoryMB', 'openFiles', 'processes', 'swapMB']
+const FIELDS = [
+	'cpus',
+	'diskMB',
+	'egressKBps',
+	'egressMB',
+	'ioMBps',
+	'iops',
+	'memoryMB',
+	'openFiles',
+	'processes',
+	'swapMB',
+]
 
 const box = (limits, use, more = {}) => withRaw({ timeout: 300, ...(limits && { limits }), ...more }, use)
 const run = async (sbx, command) => (await shell(sbx, command)).stdout.trim()
@@ -21,16 +33,17 @@ const change = (sbx, limits) => api('PATCH', `/sandboxes/${sbx.sandboxID}/limits
 async function changed(sbx, limits) {
 	const res = await change(sbx, limits)
 	assert.equal(res.status, 200, res.text)
-	for (const [name, value] of Object.entries(limits))
-		assert.equal(res.json.limits[name], value, name)
+	for (const [name, value] of Object.entries(limits)) assert.equal(res.json.limits[name], value, name)
 	return res.json
 }
 
 // The kernel's own word for it, v1 or v2.
 async function kernel(sbx, ...names) {
 	const trace = traceOf(server.slot, await addressOf(sbx))
-	return trace.cgroups.flatMap((dir) => names.map((name) => path.join(dir, name)))
-		.filter((file) => fs.existsSync(file)).map((file) => fs.readFileSync(file, 'utf8').trim())
+	return trace.cgroups
+		.flatMap((dir) => names.map((name) => path.join(dir, name)))
+		.filter((file) => fs.existsSync(file))
+		.map((file) => fs.readFileSync(file, 'utf8').trim())
 }
 
 test('all limits are told, with the most that can be asked for', async () => {
@@ -50,26 +63,33 @@ test('limits of its own hold from the first instruction on', async () => {
 	const own = { memoryMB: 200, cpus: 0.5, processes: 60, diskMB: 100, openFiles: 300 }
 	await box(own, async (sbx) => {
 		const told = (await limitsOf(sbx)).limits
-		for (const [name, value] of Object.entries(own))
-			assert.equal(told[name], value, name)
+		for (const [name, value] of Object.entries(own)) assert.equal(told[name], value, name)
 		assert.deepEqual(await kernel(sbx, 'memory.limit_in_bytes', 'memory.max'), [String(200 * MIB)])
 		assert.deepEqual(await kernel(sbx, 'pids.max'), ['60'])
 		assert.equal(await run(sbx, 'ulimit -n; ulimit -Hn'), '300\n300')
-		assert.match(await run(sbx, 'ulimit -n 400 2>&1 || sudo sh -c "ulimit -Hn 400" 2>&1 || echo held'), /held/)
+		assert.match(
+			await run(sbx, 'ulimit -n 400 2>&1 || sudo sh -c "ulimit -Hn 400" 2>&1 || echo held'),
+			/held/,
+		)
 	})
 })
 
 test('the interpreter has the limit of open files, too', async () => {
-	await box({ openFiles: 256 }, async (sbx) => {
-		const got = await runCode(sbx, 'import resource; resource.getrlimit(resource.RLIMIT_NOFILE)')
-		assert.equal(got.text, '(256, 256)')
-		const over = await runCode(sbx, 'x = []\nwhile True: x.append(open("/dev/null"))')
-		assert.equal(over.error.name, 'OSError')
-	}, { templateID: 'code-interpreter-v1' })
+	await box(
+		{ openFiles: 256 },
+		async (sbx) => {
+			const got = await runCode(sbx, 'import resource; resource.getrlimit(resource.RLIMIT_NOFILE)')
+			assert.equal(got.text, '(256, 256)')
+			const over = await runCode(sbx, 'x = []\nwhile True: x.append(open("/dev/null"))')
+			assert.equal(over.error.name, 'OSError')
+		},
+		{ templateID: 'code-interpreter-v1' },
+	)
 })
 
 test('memory: up and down while it runs', async () => {
-	const eat = (mb) => `python3 -c "b = bytearray(${mb} << 20); b[::4096] = b'x' * len(b[::4096]); print('had it')"`
+	const eat = (mb) =>
+		`python3 -c "b = bytearray(${mb} << 20); b[::4096] = b'x' * len(b[::4096]); print('had it')"`
 	await box({ memoryMB: 128 }, async (sbx) => {
 		assert.notEqual(await run(sbx, `${eat(200)} 2>/dev/null`), 'had it')
 		await changed(sbx, { memoryMB: 400 })
@@ -83,7 +103,11 @@ test('memory: up and down while it runs', async () => {
 
 test('memory: less than it holds is refused, and nothing changes', async () => {
 	await box({ memoryMB: 300 }, async (sbx) => {
-		const holder = await start(sbx, 'python3 -c "b = bytearray(150 << 20); b[::4096] = b\'x\' * len(b[::4096]); print(1, flush=True); import time; time.sleep(60)"')
+		const holder = await start(
+			sbx,
+			"python3 -c \"b = bytearray(150 << 20); b[::4096] = b'x' * len(b[::4096]); print(1, " +
+				'flush=True); import time; time.sleep(60)"',
+		)
 		assert.ok(await until(() => holder.events.some((e) => e.event.data), 20000))
 		const res = await change(sbx, { memoryMB: 64, cpus: 0.1 })
 		assert.equal(res.status, 409, res.text)
@@ -99,20 +123,32 @@ test('memory: less than it holds is refused, and nothing changes', async () => {
 test('memory: a command that is killed at the limit says so, in its end, in the log and in the counters', async () => {
 	await box({ memoryMB: 96 }, async (sbx) => {
 		const eat = 'python3 -c "b=[]\nwhile True: b.append(bytearray(8<<20))"'
-		for (const [command, code] of [[eat, -1], [`${eat}; exit $?`, 137]]) {
+		for (const [command, code] of [
+			[eat, -1],
+			[`${eat}; exit $?`, 137],
+		]) {
 			const got = await start(sbx, command)
 			await got.ended
 			const end = endOf(got.events)
 			assert.equal(end.exitCode, code)
 			assert.match(end.error, /^MEMORY_LIMIT: .* 96 MiB/)
 		}
-		for (const command of ['kill -9 $$', 'exit 137']) {	// not for want of memory
+		for (const command of ['kill -9 $$', 'exit 137']) {
+			// not for want of memory
 			const got = await start(sbx, command)
 			await got.ended
 			assert.doesNotMatch(endOf(got.events).error, /MEMORY/)
 		}
 		const log = (await api('GET', `/v2/sandboxes/${sbx.sandboxID}/logs`)).json.logs
-		assert.ok(log.some((en) => en.fields.error === 'MEMORY_LIMIT' && en.fields.limit_mb === '96' && en.level === 'warn'), JSON.stringify(log))
+		assert.ok(
+			log.some(
+				(en) =>
+					en.fields.error === 'MEMORY_LIMIT' &&
+					en.fields.limit_mb === '96' &&
+					en.level === 'warn',
+			),
+			JSON.stringify(log),
+		)
 		assert.ok(log.some((en) => en.message === 'process ended' && en.fields.error === 'MEMORY_LIMIT'))
 		assert.ok(await until(async () => (await limitsOf(sbx)).used?.memoryLimitKills >= 2, 10000))
 		const metrics = (await api('GET', '/metrics')).text
@@ -122,17 +158,24 @@ test('memory: a command that is killed at the limit says so, in its end, in the 
 })
 
 test('memory: a cell that is killed at the limit says so, and the next one runs', async () => {
-	await box({ memoryMB: 300 }, async (sbx) => {
-		const got = await runCode(sbx, 'b = []\nwhile True: b.append(bytearray(8 << 20))')
-		assert.equal(got.error.name, 'MEMORY_LIMIT')
-		assert.match(got.error.value, /300 MiB/)
-		assert.equal((await runCode(sbx, '1+1')).text, '2')
-	}, { templateID: 'code-interpreter-v1' })
+	await box(
+		{ memoryMB: 300 },
+		async (sbx) => {
+			const got = await runCode(sbx, 'b = []\nwhile True: b.append(bytearray(8 << 20))')
+			assert.equal(got.error.name, 'MEMORY_LIMIT')
+			assert.match(got.error.value, /300 MiB/)
+			assert.equal((await runCode(sbx, '1+1')).text, '2')
+		},
+		{ templateID: 'code-interpreter-v1' },
+	)
 })
 
 test('cpu: up and down while it runs', async () => {
 	// Without what the interpreter needs to start, which is much on a slow machine.
-	const burn = 'python3 -c "import time; b, e = time.process_time(), time.time() + 1.5\nwhile time.time() < e: pass\nprint((time.process_time() - b) / 1.5)"'
+	const burn =
+		'python3 -c "import time; b, e = time.process_time(), time.time() + 1.5\n' +
+		'while time.time() < e: pass\n' +
+		'print((time.process_time() - b) / 1.5)"'
 	await box({ cpus: 0.2 }, async (sbx) => {
 		const within = async () => {
 			const share = await run(sbx, burn)
@@ -140,7 +183,10 @@ test('cpu: up and down while it runs', async () => {
 		}
 		await within()
 		await changed(sbx, { cpus: 2 })
-		const [quota, period] = (await kernel(sbx, 'cpu.cfs_quota_us', 'cpu.cfs_period_us', 'cpu.max')).join(' ').split(' ').map(Number)
+		const [quota, period] = (await kernel(sbx, 'cpu.cfs_quota_us', 'cpu.cfs_period_us', 'cpu.max'))
+			.join(' ')
+			.split(' ')
+			.map(Number)
 		assert.equal(quota / period, 2)
 		await changed(sbx, { cpus: 0.2 })
 		await within()
@@ -175,8 +221,11 @@ test('disk: up and down while it runs', async () => {
 		await run(sbx, 'rm /tmp/f; sync')
 		await changed(sbx, { diskMB: 256 })
 		assert.match(await run(sbx, write(100)), /all/)
-		await changed(sbx, { diskMB: 64 })		// less than it has: it keeps that, and gets no more
-		assert.doesNotMatch(await run(sbx, 'head -c 20M /dev/zero > /tmp/g 2>/dev/null && sync && echo all'), /all/)
+		await changed(sbx, { diskMB: 64 }) // less than it has: it keeps that, and gets no more
+		assert.doesNotMatch(
+			await run(sbx, 'head -c 20M /dev/zero > /tmp/g 2>/dev/null && sync && echo all'),
+			/all/,
+		)
 		assert.equal(await run(sbx, 'stat -c %s /tmp/f'), String(100 * MIB))
 	})
 })
@@ -184,12 +233,19 @@ test('disk: up and down while it runs', async () => {
 test('io: direct reads are slow while there is a limit, and told by the kernel', async () => {
 	await box({ diskMB: 256 }, async (sbx) => {
 		await run(sbx, 'head -c 24M /dev/urandom > /tmp/f; sync')
-		const read = 'python3 -c "\nimport os, mmap, time\nt = time.time(); fd = os.open(\'/tmp/f\', os.O_RDONLY | os.O_DIRECT); m = mmap.mmap(-1, 1 << 20)\nn = 0\nwhile (k := os.readv(fd, [m])) > 0: n += k\nprint(n, time.time() - t)"'
+		const read =
+			"python3 -c \"\nimport os, mmap, time\nt = time.time(); fd = os.open('/tmp/f', os.O_RDONLY |" +
+			' os.O_DIRECT); m = mmap.mmap(-1, 1 << 20)\nn = 0\nwhile (k := os.readv(fd, ' +
+			'[m])) > 0: n += k\nprint(n, time.time() - t)"'
 		await changed(sbx, { ioMBps: 8 })
 		const [bytes, slow] = (await run(sbx, read)).split(' ').map(Number)
 		assert.equal(bytes, 24 * MIB)
 		assert.ok(slow > 2, `24 MiB in ${slow} s at 8 MiB/s`)
-		assert.ok((await kernel(sbx, 'blkio.throttle.read_bps_device', 'io.max')).some((z) => z.includes(String(8 * MIB))))
+		assert.ok(
+			(await kernel(sbx, 'blkio.throttle.read_bps_device', 'io.max')).some((z) =>
+				z.includes(String(8 * MIB)),
+			),
+		)
 		await changed(sbx, { ioMBps: null })
 		const [, quick] = (await run(sbx, read)).split(' ').map(Number)
 		assert.ok(quick < slow / 2, `${quick} s without, ${slow} s with`)
@@ -197,8 +253,10 @@ test('io: direct reads are slow while there is a limit, and told by the kernel',
 })
 
 // Who is killed has to run to end: a quota would draw that out.
-test('H7: while processes are killed for want of memory, the quota of processor time is lifted, and comes back', async () => {
-	const storm = `python3 -c "
+test(
+	'H7: while processes are killed for want of memory, the quota of processor time is lifted, and ' + 'comes back',
+	async () => {
+		const storm = `python3 -c "
 import os
 def eat():
     b = bytearray(40 << 20)
@@ -210,29 +268,44 @@ for i in range(12):
     if p == 0: eat()
     kids.append(p)
 for p in kids: os.waitpid(p, 0)"`
-	await box({ cpus: 0.5, memoryMB: 128, processes: 100 }, async (sbx) => {
-		const quota = async () => (await kernel(sbx, 'cpu.cfs_quota_us', 'cpu.max')).map((text) => text.split(' ')[0])
-		const files = traceOf(server.slot, await addressOf(sbx)).cgroups.flatMap((dir) => ['cpu.cfs_quota_us', 'cpu.max'].map((name) => path.join(dir, name)))
-			.filter((file) => fs.existsSync(file))
-		const now = () => fs.readFileSync(files[0], 'utf8').split(/[ \n]/)[0]
-		assert.deepEqual(await quota(), ['50000'])
-		let lifted = false, over = false
-		const looking = until(() => (lifted ||= ['-1', 'max'].includes(now())) || over, 120000, 5)
-		for (let i = 0; i < 30 && !lifted; i++)
-			await run(sbx, `${storm} 2>/dev/null; true`)
-		over = true
-		await looking
-		assert.ok(lifted, 'the quota held all the time')
-		assert.ok(await until(() => now() === '50000', 60000), `it is ${now()} for good`)
-	})
-})
+		await box({ cpus: 0.5, memoryMB: 128, processes: 100 }, async (sbx) => {
+			const quota = async () =>
+				(await kernel(sbx, 'cpu.cfs_quota_us', 'cpu.max')).map((text) => text.split(' ')[0])
+			const files = traceOf(server.slot, await addressOf(sbx))
+				.cgroups.flatMap((dir) =>
+					['cpu.cfs_quota_us', 'cpu.max'].map((name) => path.join(dir, name)),
+				)
+				.filter((file) => fs.existsSync(file))
+			const now = () => fs.readFileSync(files[0], 'utf8').split(/[ \n]/)[0]
+			assert.deepEqual(await quota(), ['50000'])
+			let lifted = false,
+				over = false
+			const looking = until(() => (lifted ||= ['-1', 'max'].includes(now())) || over, 120000, 5)
+			for (let i = 0; i < 30 && !lifted; i++) await run(sbx, `${storm} 2>/dev/null; true`)
+			over = true
+			await looking
+			assert.ok(lifted, 'the quota held all the time')
+			assert.ok(await until(() => now() === '50000', 60000), `it is ${now()} for good`)
+		})
+	},
+)
 
 // On v2 a limited rate would count for what we write to keep the sandbox, too.
 test('H2: while a sandbox is paused its io has no limit, and has it again when it goes on', async () => {
 	await box({ ioMBps: 8, diskMB: 256 }, async (sbx) => {
 		const { cgroups } = traceOf(server.slot, await addressOf(sbx))
-		const limits = () => cgroups.flatMap((dir) => ['blkio.throttle.read_bps_device', 'blkio.throttle.write_bps_device', 'io.max'].map((name) => path.join(dir, name)))
-			.filter((file) => fs.existsSync(file)).map((file) => fs.readFileSync(file, 'utf8')).filter((text) => text.includes(String(8 * MIB))).length
+		const limits = () =>
+			cgroups
+				.flatMap((dir) =>
+					[
+						'blkio.throttle.read_bps_device',
+						'blkio.throttle.write_bps_device',
+						'io.max',
+					].map((name) => path.join(dir, name)),
+				)
+				.filter((file) => fs.existsSync(file))
+				.map((file) => fs.readFileSync(file, 'utf8'))
+				.filter((text) => text.includes(String(8 * MIB))).length
 		const before = limits()
 		assert.ok(before > 0)
 		await run(sbx, 'head -c 20M /dev/urandom > /tmp/f')
@@ -265,7 +338,10 @@ test('what a limit may not be is refused by name, and the old ones hold', async 
 				const res = await change(sbx, { cpus: 0.3, [name]: value })
 				assert.equal(res.status, 400, `${name} = ${JSON.stringify(value)}: ${res.text}`)
 				assert.match(res.json.message, new RegExp(`field '${name}'`), res.text)
-				const made = await api('POST', '/v2/sandboxes', { templateID: 'base', limits: { [name]: value } })
+				const made = await api('POST', '/v2/sandboxes', {
+					templateID: 'base',
+					limits: { [name]: value },
+				})
 				assert.equal(made.status, 400, `${name} = ${JSON.stringify(value)}: ${made.text}`)
 				assert.match(made.json.message, new RegExp(`field 'limits.${name}'`), made.text)
 			}
@@ -307,7 +383,9 @@ test('limits survive a pause and a resume', async () => {
 
 let out
 
-before(async () => { out = await outside({ hosts: 1 }) })
+before(async () => {
+	out = await outside({ hosts: 1 })
+})
 after(() => out?.end())
 
 // Sends so many MiB to the echo server; prints how many came back, and in how many seconds.
@@ -335,7 +413,7 @@ test('egress bytes: beyond the limit its network is refused; more of it opens it
 		assert.doesNotMatch(await run(sbx, send(1)), /^1 /)
 		await changed(sbx, { egressMB: 40 })
 		assert.match(await run(sbx, send(2)), /^2 /)
-		await changed(sbx, { egressMB: 4 })		// less than it has sent
+		await changed(sbx, { egressMB: 4 }) // less than it has sent
 		assert.doesNotMatch(await run(sbx, send(1)), /^1 /)
 		await changed(sbx, { egressMB: null })
 		assert.match(await run(sbx, send(2)), /^2 /)
@@ -360,16 +438,6 @@ test('what it has sent is told', async () => {
 	})
 })
 
-// A child of the warden that changes limits is a copy of it; its helpers have names of their own.
-const copiesOf = (pid) => childrenOf(pid).filter((child) => commOf(child) === 'atolld')
-const stateOf = (pid) => {
-	try {
-		return /^State:\s+(\S)/m.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))[1]
-	} catch {
-		return ''
-	}
-}
-
 test('W8: a sandbox that ends while its limits change keeps its slot until that is over', async () => {
 	const own = await newServer(server.buildDir).start()
 	const opt = { base: own.url, key: own.key }
@@ -377,17 +445,30 @@ test('W8: a sandbox that ends while its limits change keeps its slot until that 
 	let stopped, changing
 	try {
 		const [sbx, other] = [await createRaw({ timeout: 600 }, opt), await createRaw({ timeout: 600 }, opt)]
-		assert.ok(await until(() => copiesOf(own.pid).length === 0, 120000), 'the warden has something else to do')
+		assert.ok(
+			await until(() => copiesOf(own.pid).length === 0, 120000),
+			'the warden has something else to do',
+		)
 		for (let i = 0; i < 100 && !stopped; i++) {
 			let done = false
-			changing = api('PATCH', `/sandboxes/${sbx.sandboxID}/limits`, { egressMB: 1000 + i }, { ...opt, timeout: 120000 }).finally(() => { done = true })
-			await until(() => {
-				const pid = copiesOf(own.pid)[0]
-				if (pid)
-					process.kill(pid, 'SIGSTOP')
-				stopped = pid && stateOf(pid) === 'T' ? pid : undefined
-				return stopped || done
-			}, 60000, 1)
+			changing = api(
+				'PATCH',
+				`/sandboxes/${sbx.sandboxID}/limits`,
+				{ egressMB: 1000 + i },
+				{ ...opt, timeout: 120000 },
+			).finally(() => {
+				done = true
+			})
+			await until(
+				() => {
+					const pid = copiesOf(own.pid)[0]
+					if (pid) process.kill(pid, 'SIGSTOP')
+					stopped = pid && stateOf(pid) === 'T' ? pid : undefined
+					return stopped || done
+				},
+				60000,
+				1,
+			)
 		}
 		assert.ok(stopped, 'no child was caught at it')
 		const killed = killRaw(sbx, opt)
@@ -399,8 +480,7 @@ test('W8: a sandbox that ends while its limits change keeps its slot until that 
 		await killed
 		assert.ok(await until(() => ended(sbx), 60000), 'it does not end afterwards')
 	} finally {
-		if (stopped && stateOf(stopped) === 'T')
-			process.kill(stopped, 'SIGCONT')
+		if (stopped && stateOf(stopped) === 'T') process.kill(stopped, 'SIGCONT')
 		const end = await own.stop()
 		assert.ok(end.clean, JSON.stringify(end.left))
 	}

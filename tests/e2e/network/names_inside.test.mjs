@@ -48,7 +48,9 @@ async function serve(sbx) {
 
 before(async () => {
 	const { Sandbox } = sdk()
-	;[one, two] = await Promise.all([1, 2].map(async () => prepare(await Sandbox.create('base', { timeoutMs: 600000 }))))
+	;[one, two] = await Promise.all(
+		[1, 2].map(async () => prepare(await Sandbox.create('base', { timeoutMs: 600000 }))),
+	)
 	await serve(one)
 })
 after(() => Promise.all([one?.kill(), two?.kill()]))
@@ -77,25 +79,51 @@ test('C5: tokens are asked for as outside: of ports, of envd, of the API', async
 
 test('C5: nothing but that port of that address answers', async () => {
 	const [a, b] = (await runAny(two, 'grep nameserver /etc/resolv.conf')).stdout.trim().split(' ')[1].split('.')
-	const names = `${a}.${b}.0.2`, gateway = `${a}.${b}.0.1`
-	assert.equal((await runAny(two, `getent ahostsv4 x.atoll.localhost | cut -d' ' -f1 | sort -u`)).stdout.trim(), names)
-	assert.equal((await runAny(two, `getent ahosts localhost.example.invalid; getent ahosts x.localhost`)).stdout.trim(), '')
+	const names = `${a}.${b}.0.2`,
+		gateway = `${a}.${b}.0.1`
+	assert.equal(
+		(await runAny(two, `getent ahostsv4 x.atoll.localhost | cut -d' ' -f1 | sort -u`)).stdout.trim(),
+		names,
+	)
+	assert.equal(
+		(await runAny(two, `getent ahosts localhost.example.invalid; getent ahosts x.localhost`)).stdout.trim(),
+		'',
+	)
 	assert.match(await get(two, `http://${names}:${port}/health`), /^204/)
-	const host = Object.values(os.networkInterfaces()).flat().find((i) => i.family === 'IPv4' && !i.internal)?.address
-	const closed = [...[22, 53, 54, 55, 80, 443, 8080, port - 1, port + 1].filter((p) => p !== port).map((p) => [names, p]),
-		...[54, 55, port].map((p) => [gateway, p]), ...(host ? [[host, port], [host, 55]] : []), [`${a}.${b}.0.3`, port]]
-	const answers = await runAny(two, `for at in ${closed.map((one) => one.join(':')).join(' ')}; do
+	const host = Object.values(os.networkInterfaces())
+		.flat()
+		.find((i) => i.family === 'IPv4' && !i.internal)?.address
+	const closed = [
+		...[22, 53, 54, 55, 80, 443, 8080, port - 1, port + 1].filter((p) => p !== port).map((p) => [names, p]),
+		...[54, 55, port].map((p) => [gateway, p]),
+		...(host
+			? [
+					[host, port],
+					[host, 55],
+				]
+			: []),
+		[`${a}.${b}.0.3`, port],
+	]
+	const answers = await runAny(
+		two,
+		`for at in ${closed.map((one) => one.join(':')).join(' ')}; do
 		(exec 3<>/dev/tcp/\${at%:*}/\${at#*:}) 2>/dev/null && echo "$at is open"
-	done; echo tried`)
+	done; echo tried`,
+	)
 	assert.equal(answers.stdout, 'tried\n')
 })
 
 test('C5: without internet, and by lists that deny, it is closed; at once when they change', async () => {
-	const change = async (body) => assert.equal((await api('PUT', `/sandboxes/${two.sandboxId}/network`, body)).status, 204)
+	const change = async (body) =>
+		assert.equal((await api('PUT', `/sandboxes/${two.sandboxId}/network`, body)).status, 204)
 	const url = `http://${nameOf(one)}/x`
 	try {
-		for (const body of [{ allow_internet_access: false }, { denyOut: ['0.0.0.0/0'] }, { denyOut: ['10.0.0.0/8'] },
-			{ allowOut: ['*.atoll.localhost'], denyOut: ['0.0.0.0/0'] }]) {
+		for (const body of [
+			{ allow_internet_access: false },
+			{ denyOut: ['0.0.0.0/0'] },
+			{ denyOut: ['10.0.0.0/8'] },
+			{ allowOut: ['*.atoll.localhost'], denyOut: ['0.0.0.0/0'] },
+		]) {
 			await change(body)
 			assert.match(await get(two, url), /^refused/, JSON.stringify(body))
 		}
@@ -108,7 +136,9 @@ test('C5: without internet, and by lists that deny, it is closed; at once when t
 })
 
 test('C5: one that asks itself in a circle comes to an end', async () => {
-	await two.files.write('/tmp/circle.py', `
+	await two.files.write(
+		'/tmp/circle.py',
+		`
 import http.server, socketserver, urllib.request
 count = 0
 class H(http.server.BaseHTTPRequestHandler):
@@ -126,9 +156,12 @@ class H(http.server.BaseHTTPRequestHandler):
 class S(socketserver.ThreadingMixIn, http.server.HTTPServer):
     request_queue_size = 256
 S(("", 8002), H).serve_forever()
-`)
+`,
+	)
 	await two.commands.run('python3 /tmp/circle.py', { background: true })
-	assert.ok(await until(async () => (await get(two, 'http://127.0.0.1:8002/count')).startsWith('200'), 30000, 200))
+	assert.ok(
+		await until(async () => (await get(two, 'http://127.0.0.1:8002/count')).startsWith('200'), 30000, 200),
+	)
 	assert.match(await get(two, 'http://127.0.0.1:8002/'), /^200 /)
 	const count = Number((await get(two, 'http://127.0.0.1:8002/count')).split(' ')[1])
 	assert.ok(count > 50 && count < 200, `${count}`)
@@ -160,7 +193,11 @@ test('C5: a domain and a TLS port of its own, by curl; inside_names = false clos
 			const opt = { base: own.url, key: own.key }
 			const sbx = await createRaw({ templateID: 'base' }, opt)
 			assert.equal(sbx.domain, `sbx.test:${own.tlsPort}`)
-			const got = await shell(sbx, `curl -ks -m 20 -o /dev/null -w '%{http_code}' https://api.${sbx.domain}/health; true`, { base: own.url })
+			const got = await shell(
+				sbx,
+				`curl -ks -m 20 -o /dev/null -w '%{http_code}' https://api.${sbx.domain}/health; true`,
+				{ base: own.url },
+			)
 			assert.equal(got.stdout, inside ? '204' : '000')
 			await killRaw(sbx, opt)
 		} finally {

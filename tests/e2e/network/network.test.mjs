@@ -29,7 +29,10 @@ except OSError as e:
 const connect = (sbx, host, port, wait = 3) => runAny(sbx, `python3 /tmp/try.py ${host} ${port} ${wait}`)
 
 function hostAddresses() {
-	return Object.values(os.networkInterfaces()).flat().filter((a) => a.family === 'IPv4').map((a) => a.address)
+	return Object.values(os.networkInterfaces())
+		.flat()
+		.filter((a) => a.family === 'IPv4')
+		.map((a) => a.address)
 }
 
 before(async () => {
@@ -47,7 +50,10 @@ async function address(sbx) {
 // A server inside, once it listens.
 async function serve(sbx, port, bind) {
 	await sbx.commands.run(`python3 -m http.server ${port} --bind ${bind}`, { background: true })
-	assert.ok(await until(async () => (await connect(sbx, '127.0.0.1', port)).exitCode === 0, 30000, 200), `nobody listens on ${port}`)
+	assert.ok(
+		await until(async () => (await connect(sbx, '127.0.0.1', port)).exitCode === 0, 30000, 200),
+		`nobody listens on ${port}`,
+	)
 }
 
 test('loopback inside works', async () => {
@@ -82,9 +88,13 @@ test('the host cannot be reached: all addresses, TCP and UDP', async () => {
 		for (const host of [...hostAddresses(), gatewayOf(server.slot), '0.0.0.0', '127.0.0.1']) {
 			const got = await connect(one, host, port, 2)
 			assert.notEqual(got.exitCode, 0, `reached the host at ${host}:${port}`)
-			await runAny(one, `python3 -c "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('${host}', ${udp.address().port}))"`)
+			await runAny(
+				one,
+				`python3 -c "import socket; socket.socket(socket.AF_INET, ` +
+					`socket.SOCK_DGRAM).sendto(b'x', ('${host}', ${udp.address().port}))"`,
+			)
 		}
-		await sleep(300)	// for a datagram that must not come
+		await sleep(300) // for a datagram that must not come
 		assert.equal(heard, 0, 'a datagram reached the host')
 	} finally {
 		tcp.close()
@@ -109,16 +119,29 @@ test('nothing outside can connect in: no route leads to a sandbox', async () => 
 	const ip = await address(two)
 	await serve(two, 9003, '0.0.0.0')
 	const reached = await new Promise((done) => {
-		const s = net.connect({ host: ip, port: 9003, timeout: 1500 }, () => { s.destroy(); done(true) })
+		const s = net.connect({ host: ip, port: 9003, timeout: 1500 }, () => {
+			s.destroy()
+			done(true)
+		})
 		s.once('error', () => done(false))
-		s.once('timeout', () => { s.destroy(); done(false) })
+		s.once('timeout', () => {
+			s.destroy()
+			done(false)
+		})
 	})
 	assert.equal(reached, false, 'the host connects into the sandbox directly')
 })
 
 test('root inside cannot change its network', async () => {
-	for (const cmd of ['ip link del eth0', 'ip link set eth0 down', 'ip addr add 10.0.0.9/8 dev eth0', 'ip link set eth0 address 02:00:00:00:00:99',
-		'ip route add 1.2.3.0/24 dev lo', 'ip link add v0 type veth', 'ip neigh add 10.1.1.1 lladdr 02:00:00:00:00:01 dev eth0'])
+	for (const cmd of [
+		'ip link del eth0',
+		'ip link set eth0 down',
+		'ip addr add 10.0.0.9/8 dev eth0',
+		'ip link set eth0 address 02:00:00:00:00:99',
+		'ip route add 1.2.3.0/24 dev lo',
+		'ip link add v0 type veth',
+		'ip neigh add 10.1.1.1 lladdr 02:00:00:00:00:01 dev eth0',
+	])
 		assert.notEqual((await runAny(one, cmd, root)).exitCode, 0, cmd)
 	assert.match(await address(one), /^10\./)
 })
@@ -126,10 +149,15 @@ test('root inside cannot change its network', async () => {
 // With the host's power inside the sandbox's network namespace: what a kernel bug might give root of the sandbox.
 test('source address and MAC are pinned outside', async () => {
 	const trace = traceOf(server.slot, await address(one))
-	const within = (cmd) => spawnSync('nsenter', ['-t', String(initOf(trace)), '-n', 'sh', '-c', cmd], { encoding: 'utf8', timeout: 20000 })
+	const within = (cmd) =>
+		spawnSync('nsenter', ['-t', String(initOf(trace)), '-n', 'sh', '-c', cmd], {
+			encoding: 'utf8',
+			timeout: 20000,
+		})
 	const mac = /ether ([0-9a-f:]+)/.exec(within('ip link show dev eth0').stdout)[1]
 	const gateway = gatewayOf(server.slot)
-	const from = (source) => within(`python3 -c "
+	const from = (source) =>
+		within(`python3 -c "
 import socket
 s = socket.socket(); s.settimeout(1.5); s.bind(('${source}', 0)); s.connect(('${gateway}', 53))"`).status
 	const mine = await address(one)
@@ -160,14 +188,23 @@ function registryHost() {
 
 function reachable(url) {
 	return new Promise((done) => {
-		const s = net.connect({ host: url.hostname, port: url.port || (url.protocol === 'https:' ? 443 : 80), timeout: 5000 }, () => { s.destroy(); done(true) })
+		const s = net.connect(
+			{ host: url.hostname, port: url.port || (url.protocol === 'https:' ? 443 : 80), timeout: 5000 },
+			() => {
+				s.destroy()
+				done(true)
+			},
+		)
 		s.once('error', () => done(false))
-		s.once('timeout', () => { s.destroy(); done(false) })
+		s.once('timeout', () => {
+			s.destroy()
+			done(false)
+		})
 	})
 }
 
 const registry = registryHost()
-const offline = registry && await reachable(registry) ? false : 'the npm registry of this machine is not reachable'
+const offline = registry && (await reachable(registry)) ? false : 'the npm registry of this machine is not reachable'
 
 test('names resolve inside, unknown ones fail quickly', { skip: offline }, async () => {
 	const got = await one.commands.run(`getent ahostsv4 ${registry.hostname}`)
@@ -178,13 +215,24 @@ test('names resolve inside, unknown ones fail quickly', { skip: offline }, async
 })
 
 test('npm, pip and apt-get work inside as on the host', { skip: offline, timeout: 300000 }, async () => {
-	const npm = await runAny(one, `cd /tmp && npm view left-pad version --registry=${registry.href}`, { timeoutMs: 120000 })
+	const npm = await runAny(one, `cd /tmp && npm view left-pad version --registry=${registry.href}`, {
+		timeoutMs: 120000,
+	})
 	assert.equal(npm.exitCode, 0, npm.stderr.slice(-500))
-	const apt = await runAny(one, 'sudo apt-get update -qq && sudo apt-get install -y -qq --no-install-recommends tree >/dev/null && tree --version', { timeoutMs: 240000 })
+	const apt = await runAny(
+		one,
+		'sudo apt-get update -qq && sudo apt-get install -y -qq --no-install-recommends tree >/dev/null && ' +
+			'tree --version',
+		{ timeoutMs: 240000 },
+	)
 	assert.equal(apt.exitCode, 0, apt.stderr.slice(-500))
-	const pip = await runAny(one, 'python3 -m pip --version >/dev/null 2>&1 || exit 99; cd /tmp && python3 -m pip download --no-deps -q six', { timeoutMs: 120000 })
-	if (pip.exitCode !== 99)
-		assert.equal(pip.exitCode, 0, pip.stderr.slice(-500))
+	const pip = await runAny(
+		one,
+		'python3 -m pip --version >/dev/null 2>&1 || exit 99; cd /tmp && python3 -m pip download --no-deps ' +
+			'-q six',
+		{ timeoutMs: 120000 },
+	)
+	if (pip.exitCode !== 99) assert.equal(pip.exitCode, 0, pip.stderr.slice(-500))
 })
 
 test('a registry connection from inside goes out', { skip: offline }, async () => {

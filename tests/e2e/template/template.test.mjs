@@ -36,7 +36,10 @@ for (const signal of ['SIGTERM', 'SIGKILL']) {
 		const exited = new Promise((done) => child.once('exit', done))
 		let all = [child.pid]
 		try {
-			const begun = await until(() => inWork(cache).some((name) => list(path.join(cache, name, 'rootfs')).length > 0), 20000)
+			const begun = await until(
+				() => inWork(cache).some((name) => list(path.join(cache, name, 'rootfs')).length > 0),
+				20000,
+			)
 			assert.ok(begun, 'the build does not begin')
 			all = family(child.pid)
 			assert.ok(all.length > 3, 'nothing runs')
@@ -47,8 +50,7 @@ for (const signal of ['SIGTERM', 'SIGKILL']) {
 		assert.ok(await until(() => !all.some(alive), 5000), `still running: ${all.filter(alive)}`)
 		assert.deepEqual(hostMounts(cache), [])
 		assert.deepEqual(list(path.join(cache, 'templates')), [], 'something half-made looks finished')
-		if (signal === 'SIGTERM')
-			assert.deepEqual(inWork(cache), [])
+		if (signal === 'SIGTERM') assert.deepEqual(inWork(cache), [])
 		fs.rmSync(cache, { recursive: true, force: true })
 	})
 }

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attempts to get out of a sandbox from Python, the way code of an agent is most likely to: DNS, proxies, HTTP, memory, the interpreter's
+"""Attempts to get out of a sandbox from Python, the way code of an agent is most likely to: DNS, proxies, HTTP,
+memory, the interpreter's
 own processes. One line each, as in main.c."""
+
 import ctypes
 import errno
 import http.client
@@ -52,7 +54,9 @@ def tcp(host, port, data=b"", wait=4):
 # --- the resolver is for names, and for nothing else ---
 def query(name, kind=1, flags=0x0100, extra=b"", count_=1):
     wire = b"".join(bytes([len(l)]) + l for l in name) + b"\0"
-    return struct.pack(">6H", 0x1234, flags, count_, 0, 0, 1 if extra else 0) + wire + struct.pack(">2H", kind, 1) + extra
+    return (
+        struct.pack(">6H", 0x1234, flags, count_, 0, 0, 1 if extra else 0) + wire + struct.pack(">2H", kind, 1) + extra
+    )
 
 
 def ask(data, wait=3):
@@ -84,13 +88,25 @@ resolver("dns-zone-transfer", RES, query([b"localhost"], 252), not_done)
 resolver("dns-update", RES, query([b"localhost"], 6, 0x2800), not_done)
 resolver("dns-notify", RES, query([b"localhost"], 6, 0x2000), not_done)
 resolver("dns-any", RES, query([b"localhost"], 255), not_done)
-resolver("dns-chaos-version", RES, struct.pack(">6H", 7, 0, 1, 0, 0, 0) + b"\7version\4bind\0" + struct.pack(">2H", 16, 3), not_done)
+resolver(
+    "dns-chaos-version",
+    RES,
+    struct.pack(">6H", 7, 0, 1, 0, 0, 0) + b"\7version\4bind\0" + struct.pack(">2H", 16, 3),
+    not_done,
+)
 resolver("dns-two-questions", RES, query([b"a", b"invalid"], count_=2), not_done)
 resolver("dns-is-an-answer", RES, query([b"a", b"invalid"], flags=0x8180), not_done)
-resolver("dns-pointer-loop", RES, struct.pack(">6H", 7, 256, 1, 0, 0, 0) + b"\xc0\x0c" + struct.pack(">2H", 1, 1), not_done)
+resolver(
+    "dns-pointer-loop", RES, struct.pack(">6H", 7, 256, 1, 0, 0, 0) + b"\xc0\x0c" + struct.pack(">2H", 1, 1), not_done
+)
 resolver("dns-label-past-end", RES, struct.pack(">6H", 7, 256, 1, 0, 0, 0) + b"\x3fabc", not_done)
 resolver("dns-short", RES, b"\0\1", not_done)
-resolver("dns-metadata-name", "no private, link-local or metadata address is reachable", query([b"metadata", b"google", b"internal"]), lambda a: True)
+resolver(
+    "dns-metadata-name",
+    "no private, link-local or metadata address is reachable",
+    query([b"metadata", b"google", b"internal"]),
+    lambda a: True,
+)
 
 
 def resolver_lives():
@@ -109,9 +125,20 @@ resolver_lives()
 # --- the host as a proxy ---
 PROXY = "the host is nobody's proxy"
 for port in (80, 443, 1080, 3128, 8080, 8118, 9050):
-    refused(f"proxy-connect-{port}", PROXY, lambda port=port: tcp(gateway, port, b"CONNECT 169.254.169.254:80 HTTP/1.1\r\nHost: x\r\n\r\n"), *NET)
-refused("proxy-socks-dns-port", PROXY, lambda: (tcp(gateway, 53, b"\5\1\0") or (_ for _ in ()).throw(OSError(errno.ECONNRESET, "closed"))),
-        errno.ECONNRESET, errno.ETIMEDOUT, *NET)
+    refused(
+        f"proxy-connect-{port}",
+        PROXY,
+        lambda port=port: tcp(gateway, port, b"CONNECT 169.254.169.254:80 HTTP/1.1\r\nHost: x\r\n\r\n"),
+        *NET,
+    )
+refused(
+    "proxy-socks-dns-port",
+    PROXY,
+    lambda: tcp(gateway, 53, b"\5\1\0") or (_ for _ in ()).throw(OSError(errno.ECONNRESET, "closed")),
+    errno.ECONNRESET,
+    errno.ETIMEDOUT,
+    *NET,
+)
 
 
 def api(path, headers):
@@ -133,7 +160,8 @@ SPOOF = "no packet leaves with an address that is not the sandbox's"
 
 
 def spoof(kind):
-    """A source that is not ours: what a host answers would go elsewhere. The kernel inside lets us bind it (IP_FREEBIND), the host must not pass it."""
+    """A source that is not ours: what a host answers would go elsewhere. The kernel inside lets us bind it
+    (IP_FREEBIND), the host must not pass it."""
     s = socket.socket(socket.AF_INET, kind)
     s.setsockopt(socket.IPPROTO_IP, 15, 1)
     s.bind((os.environ.get("ESCAPE_NEIGHBOUR", "192.0.2.7"), 0))
@@ -171,6 +199,7 @@ FILTER = "the filter is on every process and cannot be taken off or passed by"
 def in_thread():
     """One filter for all threads: a new one has it too."""
     import threading
+
     box = []
 
     def go():
@@ -179,6 +208,7 @@ def in_thread():
             box.append(None)
         except OSError as e:
             box.append(e)
+
     t = threading.Thread(target=go)
     t.start()
     t.join()
@@ -211,14 +241,22 @@ refused("child-mount", FILTER, child_mount, errno.EPERM)
 
 
 def exec_mount():
-    r = subprocess.run([sys.executable, "-c", "import ctypes,os; l=ctypes.CDLL(None,use_errno=True); os._exit(0 if l.syscall(165,b'none',b'/mnt',b'tmpfs',0,None)==0 else ctypes.get_errno())"])
+    r = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import ctypes,os; l=ctypes.CDLL(None,use_errno=True); "
+            "bad=l.syscall(165,b'none',b'/mnt',b'tmpfs',0,None); os._exit(ctypes.get_errno() if bad else 0)",
+        ]
+    )
     if r.returncode:
         raise OSError(r.returncode, "")
 
 
 refused("exec-mount", FILTER, exec_mount, errno.EPERM)
 
-# What the warm interpreters that were forked outside brought along. Their memory is that of a process that stood outside of every sandbox.
+# What the warm interpreters that were forked outside brought along. Their memory is that of a process that stood
+# outside of every sandbox.
 LEAK = "no descriptor, directory or program of the host is left in any process"
 
 
@@ -257,23 +295,66 @@ def status(pid, word):
 
 
 leak("interpreter-filter", lambda pid: status(pid, "Seccomp:") != "2" and "no filter")
-leak("interpreter-capabilities", lambda pid: int(status(pid, "CapBnd:"), 16) & ~0xa00405fb and status(pid, "CapBnd:"))
-leak("interpreter-variables", lambda pid: next((v for v in (b"E2B_API_KEY=", b"HOST_CANARY=", b"ATOLL_STATE") if v in open(f"/proc/{pid}/environ", "rb").read()), None))
+leak("interpreter-capabilities", lambda pid: int(status(pid, "CapBnd:"), 16) & ~0xA00405FB and status(pid, "CapBnd:"))
+leak(
+    "interpreter-variables",
+    lambda pid: next(
+        (
+            v
+            for v in (b"E2B_API_KEY=", b"HOST_CANARY=", b"ATOLL_STATE")
+            if v in open(f"/proc/{pid}/environ", "rb").read()
+        ),
+        None,
+    ),
+)
 leak("interpreter-root", lambda pid: os.stat(f"/proc/{pid}/root").st_ino != os.stat("/").st_ino and "another root")
-leak("interpreter-namespaces", lambda pid: [n for n in ("mnt", "pid", "net", "ipc", "uts", "user", "cgroup")
-                                            if os.readlink(f"/proc/{pid}/ns/{n}") != os.readlink(f"/proc/self/ns/{n}")])
-leak("interpreter-shared-memory", lambda pid: [l for l in open(f"/proc/{pid}/maps") if " rw-s" in l and "/dev/zero" not in l and "/memfd" not in l and "/dev/shm" not in l])
+leak(
+    "interpreter-namespaces",
+    lambda pid: [
+        n
+        for n in ("mnt", "pid", "net", "ipc", "uts", "user", "cgroup")
+        if os.readlink(f"/proc/{pid}/ns/{n}") != os.readlink(f"/proc/self/ns/{n}")
+    ],
+)
+leak(
+    "interpreter-shared-memory",
+    lambda pid: [
+        l
+        for l in open(f"/proc/{pid}/maps")
+        if " rw-s" in l and "/dev/zero" not in l and "/memfd" not in l and "/dev/shm" not in l
+    ],
+)
 
 # --- signals and priorities across ---
-refused("kill-everybody-is-here", "no sandbox reaches another",
-        lambda: next(p for p in range(40000, 60000) if not os.path.exists(f"/proc/{p}") and os.kill(p, 0) is None), errno.ESRCH)
-refused("prlimit-raise", "no limit can be raised", lambda: resource.prlimit(0, resource.RLIMIT_NPROC, tuple(x if x < 0 else x + 1 for x in resource.getrlimit(resource.RLIMIT_NPROC)))
-        if resource.getrlimit(resource.RLIMIT_NPROC)[1] != -1 else (_ for _ in ()).throw(OSError(errno.EPERM, "no limit of its own")), errno.EPERM)
+refused(
+    "kill-everybody-is-here",
+    "no sandbox reaches another",
+    lambda: next(p for p in range(40000, 60000) if not os.path.exists(f"/proc/{p}") and os.kill(p, 0) is None),
+    errno.ESRCH,
+)
+refused(
+    "prlimit-raise",
+    "no limit can be raised",
+    lambda: (
+        resource.prlimit(
+            0, resource.RLIMIT_NPROC, tuple(x if x < 0 else x + 1 for x in resource.getrlimit(resource.RLIMIT_NPROC))
+        )
+        if resource.getrlimit(resource.RLIMIT_NPROC)[1] != -1
+        else (_ for _ in ()).throw(OSError(errno.EPERM, "no limit of its own"))
+    ),
+    errno.EPERM,
+)
 
 # --- what the kernel keeps on nobody's account ---
 ACCOUNT = "no memory on the host's account"
 refused("huge-shm", ACCOUNT, lambda: syscall(29, 0, 2 << 20, 0o1600 | 0o4000), errno.EPERM)
 refused("secret-memory", ACCOUNT, lambda: syscall(447, 0), errno.ENOSYS)
-refused("lock-much-memory", "no limit can be raised", lambda: syscall(149, ctypes.create_string_buffer(1), 1 << 40), errno.ENOMEM, errno.EPERM)
+refused(
+    "lock-much-memory",
+    "no limit can be raised",
+    lambda: syscall(149, ctypes.create_string_buffer(1), 1 << 40),
+    errno.ENOMEM,
+    errno.EPERM,
+)
 
 print(f"end\t{count}", flush=True)

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Attempts to get out of a sandbox by the tools that are in it. One line each as in main.c; a tool that is not there shows nothing, and says so.
+# Attempts to get out of a sandbox by the tools that are in it. One line each as in main.c; a tool that is not there
+# shows nothing, and says so.
 n=0
 line() { printf '%s\t%s\t%s\t%s\n' "$1" "shell/$2" "$3" "$(tr '\n\t' '  ' <<<"${4:0:180}")"; n=$((n + 1)); }
 
@@ -21,7 +22,8 @@ try() {
 	fi
 }
 
-no='not permitted|denied|only root|must be superuser|must be root|cannot be performed|Read-only|not found in|No such file|Function not implemented'
+no='not permitted|denied|only root|must be superuser|must be root|cannot be performed|Read-only|not found in'
+no+='|No such file|Function not implemented'
 mounts='nothing is mounted from inside'
 try mount-tmpfs "$mounts" "$no" mount -t tmpfs none /mnt
 try mount-bind "$mounts" "$no" mount --bind /proc /mnt
@@ -30,7 +32,8 @@ try unshare-user 'no new namespace, so no new powers over one' "$no" unshare -Ur
 try unshare-net 'no new namespace, so no new powers over one' "$no" unshare -n true
 try nsenter-pid1 'no namespace but its own' "$no" nsenter -t 1 -m true
 try chroot-proc1 'pid 1, which is the server'\''s, cannot be looked into or changed' "$no" chroot /proc/1/root true
-swap=$(mktemp) && head -c 1048576 /dev/zero >"$swap" && mkswap "$swap" >/dev/null 2>&1	# else the tool itself finds nothing to do
+# Without a swap area, the tool itself finds nothing to do.
+swap=$(mktemp) && head -c 1048576 /dev/zero >"$swap" && mkswap "$swap" >/dev/null 2>&1
 try swapon 'the host'\''s own business is closed to sandboxes' "$no" swapon "$swap"
 rm -f "$swap"
 try date-set 'the host'\''s own business is closed to sandboxes' "$no" date -s 2001-01-01
@@ -50,7 +53,8 @@ try tc 'address, route and link are set from outside only' "$no" tc qdisc add de
 try nft 'the firewall is the host'\''s' "$no|not supported" nft list ruleset
 try iptables 'the firewall is the host'\''s' "$no|not supported" iptables -L
 try modprobe 'the host'\''s own business is closed to sandboxes' "$no|FATAL" modprobe dummy
-try setpriv-caps 'twelve capabilities at most, whatever is run' "$no" setpriv --inh-caps +sys_admin --ambient-caps +sys_admin true
+try setpriv-caps 'twelve capabilities at most, whatever is run' "$no" \
+	setpriv --inh-caps +sys_admin --ambient-caps +sys_admin true
 try gdb-pid1 'pid 1, which is the server'\''s, cannot be looked into or changed' "$no" gdb -p 1 -batch -ex 'info proc'
 try strace-pid1 'pid 1, which is the server'\''s, cannot be looked into or changed' "$no" strace -p 1
 
@@ -60,7 +64,8 @@ if ! command -v sudo >/dev/null; then
 	line skipped sudo "$promise" 'sudo is not in this template'
 elif ! map=$(sudo -n cat /proc/self/uid_map 2>&1); then
 	line unclear sudo "$promise" "$map"
-elif read -r inside outside count <<<"$map" && [ "$inside" = 0 ] && [ "$outside" -gt 65535 ] && [ "$count" -le 65536 ]; then
+elif read -r inside outside count <<<"$map" &&
+	[ "$inside" = 0 ] && [ "$outside" -gt 65535 ] && [ "$count" -le 65536 ]; then
 	line held sudo "$promise" "0 is $outside outside"
 else
 	line BROKEN sudo "$promise" "$map"
@@ -69,7 +74,9 @@ fi
 # A setuid shell that root inside leaves behind is worth no more than root inside.
 if [ "$(id -u)" = 0 ]; then
 	cp /bin/dash /tmp/escape-suid && chmod 4755 /tmp/escape-suid
-	caps=$(setpriv --reuid=1000 --regid=1000 --clear-groups /tmp/escape-suid -p -c 'grep -h ^CapEff /proc/self/status; mount -t tmpfs none /mnt 2>&1 && echo MOUNTED')
+	caps=$(setpriv --reuid=1000 --regid=1000 --clear-groups /tmp/escape-suid -p -c '
+		grep -h ^CapEff /proc/self/status
+		mount -t tmpfs none /mnt 2>&1 && echo MOUNTED')
 	rm -f /tmp/escape-suid
 	case $caps in
 	*MOUNTED*) line BROKEN setuid-shell "$promise" "$caps" ;;
@@ -80,7 +87,8 @@ fi
 
 # Links in the places that the host and its neighbours use.
 promise='a path inside leads to what is inside'
-for path in /var/lib/atoll/key /var/lib/atoll/pool.img /var/cache/atoll/templates /run/atoll/registry /run/atoll/main/warden.pid; do
+for path in /var/lib/atoll/key /var/lib/atoll/pool.img /var/cache/atoll/templates \
+	/run/atoll/registry /run/atoll/main/warden.pid; do
 	ln -sfn "$path" /tmp/escape-link 2>/dev/null
 	if [ -e /tmp/escape-link ]; then
 		line BROKEN "link-to${path//\//-}" "$promise" "$path is here"

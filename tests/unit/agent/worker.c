@@ -68,8 +68,11 @@ static void a_line_that_is_too_long_is_refused(void **state)
 		refused += worker_pool_run(t.work, wait_at_gate, NULL) < 0;
 	(void)pthread_mutex_unlock(&gate);
 	assert_true(refused >= 10 && refused <= 10 + WORKER_THREADS);
-	for (int i = 0; i < 100 && worker_pool_run(t.work, wait_at_gate, NULL) < 0; i++)
-		(void)usleep(10000);
+	int r = -1;
+
+	for (int i = 0; i < 10000 && (r = worker_pool_run(t.work, wait_at_gate, NULL)) < 0; i++)
+		(void)usleep(1000);
+	assert_int_equal(r, 0);
 }
 
 int main(void)

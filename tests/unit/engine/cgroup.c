@@ -4,9 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -203,10 +206,10 @@ static void v2_changes(struct cgroup_tree *t)
 	assert_true(file_read(t->v2_fd, "box/cpu.max", z, sizeof z) > 0);
 	assert_int_equal(strncmp(z, "50000 100000", 12), 0);
 	assert_int_equal(cgroup_v2.limit(t, "nobox", &less, &e), -ENOENT);
-	assert_int_equal(cgroup_v2.oom_watch(t, "box", &fd, &e), 0);
-	assert_int_equal(read(fd, z, sizeof z), -1);
+	assert_int_equal(cgroup_v2.oom_watch(t, "box", &fd, &e), CGROUP_OOM_PRIORITY);
 	assert_int_equal(file_write(t->v2_fd, "box/memory.events", "oom_kill 2\n"), 0);
-	assert_true(read(fd, z, sizeof z) > 0);
+	assert_true(pread(fd, z, sizeof z, 0) > 0);
+	assert_int_equal(strncmp(z, "oom_kill 2\n", 11), 0);
 	close(fd);
 	assert_int_equal(cgroup_v2.oom_watch(t, "nobox", &fd, &e), -ENOENT);
 }
@@ -356,6 +359,101 @@ static void v2_sandboxes_begin_even_from_a_cgroup_that_was_killed(void **state)
 	assert_int_equal(got[1], 0);
 }
 
+#define WATCHED 64
+
+/* Waits for a change of the file as the warden's loop does, and reads it; false: nothing has changed. */
+static bool changed(int epoll, int fd, int timeout_ms)
+{
+	struct epoll_event ev;
+	char z[1024];
+
+	if (epoll_wait(epoll, &ev, 1, timeout_ms) != 1)
+		return false;
+	assert_true(ev.events & EPOLLPRI);
+	assert_true(pread(fd, z, sizeof z, 0) > 0);
+	return true;
+}
+
+static pid_t sit_and_wait(int parent)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		put(parent, "box/cgroup.procs", "0");
+		(void)pause();
+		_exit(0);
+	}
+	assert_true(pid > 0);
+	return pid;
+}
+
+static long times_it_waited(void)
+{
+	struct rusage u;
+
+	assert_int_equal(getrusage(RUSAGE_SELF, &u), 0);
+	return u.ru_nvcsw;
+}
+
+/* cgroup.events stands for memory.events, which a kernel with v1 controllers does not have: the kernel reports both
+ * in the same way. */
+static void a_change_is_reported_once(int parent)
+{
+	struct err e = ERR_INIT;
+	int fd, epoll = epoll_create1(EPOLL_CLOEXEC);
+
+	assert_int_equal(cgroup_v2_watch(parent, "box", "cgroup.events", &fd, &e), 0);
+	assert_int_equal(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &(struct epoll_event) { .events = EPOLLPRI }), 0);
+	assert_false(changed(epoll, fd, 0));
+	pid_t pid = sit_and_wait(parent);
+
+	assert_true(changed(epoll, fd, 10000));
+	assert_false(changed(epoll, fd, 0));
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_true(changed(epoll, fd, 10000));
+	assert_int_equal(cgroup_v2_watch(parent, "nobox", "cgroup.events", &(int) { -1 }, &e), -ENOENT);
+	remove_empty(parent, "box");
+	char z[64];
+
+	assert_int_equal(pread(fd, z, sizeof z, 0), -1); /* the sign to stop, since it is reported for ever */
+	close(fd);
+	close(epoll);
+}
+
+static void closing_waits_for_nothing(int parent)
+{
+	struct err e = ERR_INIT;
+	int fds[WATCHED];
+
+	assert_int_equal(mkdirat(parent, "box", 0755), 0);
+	for (size_t i = 0; i < WATCHED; i++)
+		assert_int_equal(cgroup_v2_watch(parent, "box", "cgroup.events", &fds[i], &e), 0);
+	long before = times_it_waited();
+
+	for (size_t i = 0; i < WATCHED; i++)
+		close(fds[i]);
+	assert_true(times_it_waited() - before < WATCHED / 4); /* an inotify instance waits each time (H1) */
+	remove_empty(parent, "box");
+}
+
+static void v2_reports_changes_and_closes_without_waiting(void **state)
+{
+	char name[32];
+	int root = open_real_v2(name), parent;
+
+	(void)state;
+	if (root < 0)
+		skip(); /* not root, or no cgroup2 in this kernel */
+	parent = openat(root, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(mkdirat(parent, "box", 0755), 0);
+	a_change_is_reported_once(parent);
+	closing_waits_for_nothing(parent);
+	close(parent);
+	remove_empty(root, name);
+	close(root);
+}
+
 /* A service manager finds no place for the daemon in a cgroup below which ours were left. */
 static void v2_is_at_the_top_whoever_started_us(void **state)
 {
@@ -448,6 +546,7 @@ int main(void)
 		cmocka_unit_test(v2_makes_an_empty_one_anew),
 		cmocka_unit_test(v2_sandboxes_begin_even_from_a_cgroup_that_was_killed),
 		cmocka_unit_test(v2_files_are_written_and_read),
+		cmocka_unit_test(v2_reports_changes_and_closes_without_waiting),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

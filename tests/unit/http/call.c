@@ -270,6 +270,38 @@ static void an_early_answer_is_heard_through_a_broken_upload(void **state)
 	assert_string_equal(buf_cstr(&t->got), "full");
 }
 
+/* The error is reported in a later turn, when the call is gone. */
+static void a_connection_that_has_failed_is_not_kept(void **state)
+{
+	struct caller *t = *state;
+
+	call_begin(t, false, false);
+	peer_says(t, STR_LIT("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"), false, false);
+	assert_int_equal(t->ends, 1);
+	http_call_read(t->c, false);
+	assert_int_equal(shutdown(t->peer, SHUT_RD), 0);
+	http_call_write(t->c, STR_LIT("the rest"));
+	assert_null(http_call_keep(take_ptr(&t->c)));
+	wire_turns(t->l, 5);
+	assert_int_equal(t->error, 0);
+}
+
+static void a_kept_connection_may_fail_without_an_owner(void **state)
+{
+	struct caller *t = *state;
+
+	call_begin(t, false, false);
+	peer_says(t, STR_LIT("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"), false, false);
+	struct stream *s = http_call_keep(take_ptr(&t->c));
+
+	assert_non_null(s);
+	assert_int_equal(shutdown(t->peer, SHUT_RD), 0);
+	stream_write(s, STR_LIT("nobody owns it"));
+	wire_turns(t->l, 5);
+	assert_false(stream_is_quiet(s));
+	stream_close(s);
+}
+
 static void a_call_may_be_freed_anywhere(void **state)
 {
 	struct caller *t = *state;
@@ -338,6 +370,8 @@ int main(void)
 		CASE(upgrades_hand_over_the_connection),
 		CASE(a_paused_answer_waits),
 		CASE(an_early_answer_is_heard_through_a_broken_upload),
+		CASE(a_connection_that_has_failed_is_not_kept),
+		CASE(a_kept_connection_may_fail_without_an_owner),
 		CASE(a_call_may_be_freed_anywhere),
 		CASE(small_chunks_come_together),
 		CASE(chunks_before_a_bad_one_are_told),

@@ -138,14 +138,14 @@ static void uploads_that_fail_leave_no_new_file(void **state)
 	struct stat st;
 
 	(void)state;
-	assert_int_equal(sink_open(&s, at("u/new/file"), &me, &e), 0);
+	assert_int_equal(sink_open(&s, at("u/new/file"), &me, NULL, &e), 0);
 	assert_int_equal(sink_write(&s, STR_LIT("half"), &e), 0);
 	sink_discard(&s);
 	assert_int_equal(lstat(at("u/new/file"), &st), -1);
-	assert_int_equal(sink_open(&s, at("u"), &me, &e), -1);
+	assert_int_equal(sink_open(&s, at("u"), &me, NULL, &e), -1);
 	assert_int_equal(e.status, 400);
 	assert_int_equal(mkfifo(at("u/fifo"), 0600), 0);
-	assert_int_equal(sink_open(&s, at("u/fifo"), &me, &e), -1);
+	assert_int_equal(sink_open(&s, at("u/fifo"), &me, NULL, &e), -1);
 	assert_int_equal(e.status, 400);
 }
 
@@ -165,18 +165,54 @@ static void overwriting_keeps_mode_and_waits_for_the_whole(void **state)
 	fd_close(fd);
 	assert_int_equal(chmod(at("o/f"), 0751), 0);
 	assert_int_equal(stat(at("o/f"), &before), 0);
-	assert_int_equal(sink_open(&s, at("o/f"), &me, &e), 0);
+	assert_int_equal(sink_open(&s, at("o/f"), &me, NULL, &e), 0);
 	assert_int_equal(sink_write(&s, STR_LIT("new text"), &e), 0);
 	sink_discard(&s);
 	assert_int_equal(file_read(AT_FDCWD, at("o/f"), text, sizeof(text)), 3);
 	assert_string_equal(text, "old");
-	assert_int_equal(sink_open(&s, at("o/f"), &me, &e), 0);
+	assert_int_equal(sink_open(&s, at("o/f"), &me, NULL, &e), 0);
 	assert_int_equal(sink_write(&s, STR_LIT("new text"), &e), 0);
 	assert_int_equal(sink_finish(&s, none, &e), 0);
 	assert_int_equal(file_read(AT_FDCWD, at("o/f"), text, sizeof(text)), 8);
 	assert_int_equal(stat(at("o/f"), &after), 0);
 	assert_true(before.st_ino == after.st_ino && before.st_mode == after.st_mode);
 	json_decref(none);
+}
+
+static void put(const char *path, char **parent)
+{
+	struct sink_error e = { 0 };
+	struct sink s;
+
+	assert_int_equal(sink_open(&s, path, &me, parent, &e), 0);
+	assert_int_equal(sink_write(&s, STR_LIT("text"), &e), 0);
+	assert_int_equal(sink_finish(&s, NULL, &e), 0);
+}
+
+static void a_bulk_of_files_finds_its_directory_whatever_happens_to_it(void **state)
+{
+	autofree char *parent = NULL;
+	struct sink_error e = { 0 };
+	struct sink s;
+	struct stat st;
+
+	(void)state;
+	put(at("bulk/a/1"), &parent);
+	assert_string_equal(parent, at("bulk/a"));
+	put(at("bulk/a/2"), &parent);
+	put(at("bulk/a/2"), &parent); /* it exists */
+	assert_int_equal(remove_all(at("bulk")), 0);
+	put(at("bulk/a/3"), &parent);
+	assert_int_equal(stat(at("bulk/a/3"), &st), 0);
+	put(at("bulk/b/c/4"), &parent);
+	assert_string_equal(parent, at("bulk/b/c"));
+	assert_int_equal(remove_all(at("bulk/b")), 0);
+	put(at("bulk/b"), &parent); /* a file where the directory was */
+	free(parent);
+	parent = strdup(at("bulk/b"));
+	assert_int_equal(sink_open(&s, at("bulk/b/5"), &me, &parent, &e), -1);
+	assert_int_equal(e.status, 500);
+	assert_non_null(strstr(e.text, "path is a file"));
 }
 
 int main(void)
@@ -187,6 +223,7 @@ int main(void)
 		cmocka_unit_test(removing_takes_links_not_their_targets),
 		cmocka_unit_test(removing_knows_no_depth),
 		cmocka_unit_test(uploads_that_fail_leave_no_new_file),
+		cmocka_unit_test(a_bulk_of_files_finds_its_directory_whatever_happens_to_it),
 		cmocka_unit_test(overwriting_keeps_mode_and_waits_for_the_whole),
 	};
 

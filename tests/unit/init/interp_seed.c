@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "init/init.h"
 #include "loop/loop.h"
 #include "unit.h"
 
@@ -20,19 +19,49 @@ static const struct seed_request plain = { .uid = 1000,
 	.n_groups = 2,
 	.fds = { 0, 0, 0, 0 } };
 
+struct seen {
+	struct loop *loop;
+	int forked, ended;
+	uint32_t id;
+	pid_t pid;
+};
+
+static void on_forked(void *user, uint32_t id, pid_t pid)
+{
+	struct seen *n = user;
+
+	n->forked++;
+	n->id = id;
+	n->pid = pid;
+	loop_stop(n->loop);
+}
+
+static void on_end(void *user)
+{
+	struct seen *n = user;
+
+	n->ended++;
+	loop_stop(n->loop);
+}
+
+static const struct seed_ops ops = { .on_forked = on_forked, .on_end = on_end };
+
 static void without(void **state)
 {
-	struct init in = { 0 };
+	struct seen n = { 0 };
+	struct seed s;
 	uint32_t id;
 
 	(void)state;
-	seed_open(&in, -1);
-	assert_int_equal(seed_ask(&in, &plain, &id), -ENOTCONN);
+	seed_open(&s, NULL, -1, &ops, &n);
+	assert_int_equal(seed_ask(&s, &plain, &id), -ENOTCONN);
 }
 
 static void request(void **state)
 {
-	struct init in = { .loop = loop_new() };
+	struct loop *loop = loop_new();
+	struct seen n = { .loop = loop };
+	struct seed s;
 	int pair[2], fds[4];
 	uint32_t id = 0, msg[16];
 	size_t n_fds;
@@ -40,8 +69,8 @@ static void request(void **state)
 
 	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	seed_open(&in, pair[0]);
-	assert_int_equal(seed_ask(&in, &plain, &id), 0);
+	seed_open(&s, loop, pair[0], &ops, &n);
+	assert_int_equal(seed_ask(&s, &plain, &id), 0);
 	assert_int_equal(id, 1);
 	assert_int_equal(fd_recv(pair[1], msg, sizeof(msg), fds, 4, &n_fds), 6 * sizeof(*msg));
 	assert_memory_equal(msg, ((uint32_t[]) { 1, 1000, 100, 2, 7, 8 }), 6 * sizeof(*msg));
@@ -51,24 +80,56 @@ static void request(void **state)
 	assert_int_equal(a.st_ino, b.st_ino);
 	for (size_t i = 0; i < n_fds; i++)
 		close(fds[i]);
-	assert_int_equal(seed_ask(&in, &plain, &id), 0);
+	assert_int_equal(seed_ask(&s, &plain, &id), 0);
 	assert_int_equal(id, 2);
 
 	/* It takes no more: the caller starts a process itself, and pid 1 is not held up. */
 	int r = 0;
 
 	for (int i = 0; i < 100000 && r == 0; i++)
-		r = seed_ask(&in, &plain, &id);
+		r = seed_ask(&s, &plain, &id);
 	assert_int_equal(r, -EAGAIN);
 	close(pair[1]);
-	assert_true(seed_ask(&in, &plain, &id) < 0);
-	seed_close(&in);
-	loop_free(in.loop);
+	assert_true(seed_ask(&s, &plain, &id) < 0);
+	seed_close(&s);
+	assert_int_equal(n.ended, 1);
+	loop_free(loop);
+}
+
+/* Answers reach the owner; the end of the seed is reported once, and nothing can be requested after it. */
+static void answers(void **state)
+{
+	const struct {
+		uint32_t id;
+		int32_t pid;
+	} a = { 1, 4711 };
+	struct loop *loop = loop_new();
+	struct seen n = { .loop = loop };
+	struct seed s;
+	uint32_t id = 0;
+	int pair[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	seed_open(&s, loop, pair[0], &ops, &n);
+	assert_int_equal(seed_ask(&s, &plain, &id), 0);
+	assert_int_equal(send(pair[1], &a, sizeof a, 0), sizeof a);
+	loop_run(loop);
+	assert_int_equal(n.forked, 1);
+	assert_int_equal(n.id, id);
+	assert_int_equal(n.pid, 4711);
+	assert_int_equal(n.ended, 0);
+	close(pair[1]);
+	loop_run(loop);
+	assert_int_equal(n.ended, 1);
+	assert_int_equal(seed_ask(&s, &plain, &id), -ENOTCONN);
+	loop_free(loop);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(without), cmocka_unit_test(request) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(without), cmocka_unit_test(request),
+		cmocka_unit_test(answers) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

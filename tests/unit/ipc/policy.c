@@ -145,6 +145,9 @@ static void what_is_allowed_beats_what_is_denied(void **state)
 	assert_false(policy_name_find(p, POLICY_ALLOW, STR_LIT("x.a.com"), 80));
 	assert_false(policy_name_find(p, POLICY_ALLOW, STR_LIT("b.org"), 80));
 	assert_true(policy_name_find(p, POLICY_REWRITE, STR_LIT("b.org"), 80));
+	assert_true(policy_port_rewritten(p, 80));
+	assert_false(policy_port_rewritten(p, 443)); /* has a name of the other kind */
+	assert_true(policy_port_named(p, 443));
 	policy_free(p);
 }
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of loop: order of calls, and objects that are freed where it hurts. */
+#include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -180,6 +183,45 @@ static void a_lost_reader_is_no_death(void **state)
 	loop_free(l);
 }
 
+static void on_change(void *user, int events)
+{
+	struct audit *tr = user;
+
+	tr->n++;
+	tr->last = events;
+	loop_stop(tr->l);
+}
+
+/* A file that is always readable, and reports a change as EPOLLERR and EPOLLPRI, as the files of cgroups do. */
+static void a_change_of_a_kernel_file_is_a_priority_event(void **state)
+{
+	struct audit tr = { .l = loop_new() };
+
+	(void)state;
+	if (unshare(CLONE_NEWNS) < 0)
+		skip(); /* not root */
+	assert_int_equal(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	int fd = open("/proc/self/mounts", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	assert_true(fd >= 0);
+	tr.w = watch_new(tr.l, fd, WATCH_PRI, on_change, &tr);
+	tr.t = timer_new(tr.l, stop, tr.l);
+	timer_arm(tr.t, 1);
+	loop_run(tr.l);
+	assert_int_equal(tr.n, 0); /* readable, but not changed */
+	assert_int_equal(mount("unit", "/mnt", "tmpfs", 0, NULL), 0);
+	loop_run(tr.l);
+	assert_int_equal(tr.n, 1);
+	assert_int_equal(tr.last, WATCH_PRI);
+	timer_arm(tr.t, 1);
+	loop_run(tr.l);
+	assert_int_equal(tr.n, 1);
+	watch_free(tr.w);
+	timer_free(tr.t);
+	close(fd);
+	loop_free(tr.l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -189,6 +231,7 @@ int main(void)
 		cmocka_unit_test(errors_show_as_readable),
 		cmocka_unit_test(signals_come_through_the_loop),
 		cmocka_unit_test(a_lost_reader_is_no_death),
+		cmocka_unit_test(a_change_of_a_kernel_file_is_a_priority_event),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

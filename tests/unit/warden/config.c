@@ -44,8 +44,8 @@ static void file_takes_comments_blanks_and_values(void **state)
 	assert_string_equal(c.listen, "0.0.0.0:80");
 	assert_int_equal(c.defaults[LIM_CPUS], 500);
 	assert_int_equal(c.maxima[LIM_CPUS], 1250);
-	assert_true(c.no_storage);
-	assert_true(c.keep_on_stop);
+	assert_true(c.no_pool);
+	assert_int_equal(c.on_stop, STOP_KEEP);
 	assert_int_equal(c.log_level, LOG_LVL_DEBUG);
 }
 
@@ -94,10 +94,11 @@ static void the_warm_pool_has_a_size_and_a_maximum(void **state)
 	config_defaults(&c);
 	assert_int_equal(config_settle(&c, &e), 0);
 	assert_true(c.warm_pool_size > 0 && c.warm_pool_size < c.warm_pool_max);
+	assert_in_range(c.warm_pool_max, 64, 500);
 	config_defaults(&c);
-	assert_int_equal(config_text(&c, STR_LIT("warm_pool_size = 300\n"), &e), 0);
+	assert_int_equal(config_text(&c, STR_LIT("warm_pool_size = 500\n"), &e), 0);
 	assert_int_equal(config_settle(&c, &e), 0);
-	assert_int_equal(c.warm_pool_max, 300);
+	assert_int_equal(c.warm_pool_max, 500);
 	config_defaults(&c);
 	assert_int_equal(config_text(&c, STR_LIT("warm_pool_size = 0\nwarm_pool_max = 1\n"), &e), 0);
 	assert_int_equal(config_settle(&c, &e), 0);
@@ -129,7 +130,7 @@ static void command_line_wins_over_the_file(void **state)
 	(void)unlink(path);
 	assert_int_equal(c.maxima[LIM_PIDS], 600);
 	assert_int_equal(c.max_timeout_s, 60);
-	assert_true(c.no_storage);
+	assert_true(c.no_pool);
 	assert_int_equal(c.n_templates, 1);
 	assert_string_equal(c.templates[0].name, "base");
 	assert_string_equal(c.templates[0].key, KEY);
@@ -233,8 +234,8 @@ static void private_ranges_can_be_opened(void **state)
 	(void)state;
 	config_defaults(&c);
 	assert_int_equal(config_text(&c, STR_LIT("allow_private = 192.168.7.4, 10.20.0.0/16  172.16.0.0/12\n"), &e), 0);
-	assert_int_equal(c.n_allow_private, 3);
-	assert_int_equal(c.allow_private[1].ip, 0x0a140000);
+	assert_int_equal(c.allow_private.n, 3);
+	assert_int_equal(c.allow_private.v[1].ip, 0x0a140000);
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		assert_true(config_set(&c, STR_LIT("allow_private"), str_of(bad[i]), &e) < 0);
 		assert_non_null(strstr(e.text, "allow_private"));
@@ -291,9 +292,9 @@ static void words_of_settings_are_known(void **state)
 
 	(void)state;
 	config_defaults(&c);
-	assert_int_equal(c.interpreter_token, TOKEN_EXECUTE);
+	assert_int_equal(c.interpreter_token, INTERP_TOKEN_EXECUTE);
 	assert_int_equal(config_text(&c, STR_LIT("interpreter_token = all\naudit = required\n"), &e), 0);
-	assert_int_equal(c.interpreter_token, TOKEN_ALL);
+	assert_int_equal(c.interpreter_token, INTERP_TOKEN_ALL);
 	assert_int_equal(c.audit, AUDIT_REQUIRED);
 	assert_text("interpreter_token = strict", "line 1: interpreter_token = 'strict': wants execute, all or none");
 }

@@ -11,6 +11,7 @@
 #include "../slow_names.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "ipc/settings.h"
 #include "unit.h"
 #include "webhooks/send.h"
 
@@ -31,10 +32,11 @@ static void on_done(void *user, const struct hk_done *done)
 
 static struct sender *sender_open(struct seen *s, bool allow_own)
 {
-	const struct sender_options o = { .allow_private = true, .allow_own = allow_own, .ca_file = "" };
+	static struct webhooks_options o;
 	struct sender *ret = NULL;
 	struct err e = ERR_INIT;
 
+	o = (struct webhooks_options) { .webhook_allow_private = true, .webhook_allow_own = allow_own };
 	assert_int_equal(sender_new(&o, on_done, s, &ret, &e), 0);
 	return ret;
 }

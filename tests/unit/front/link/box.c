@@ -2,6 +2,7 @@
 /* Units of front/link/box: each step against a fake warden and a fake init, and what happens when it goes wrong. */
 #include "front/link/box.h"
 #include "front/fake_warden.h"
+#include "front/link/start_queue.h"
 
 #define ID "i1234567890123456789"
 #define NAME "k1234567890123456789"
@@ -401,6 +402,50 @@ static void a_kill_overtakes_a_start(void **state)
 	assert_int_equal(t->box.state, BOX_KILLING);
 }
 
+/* The warden does not know it yet. */
+static void a_kill_ends_a_start_that_waits(void **state)
+{
+	struct test *t = *state;
+	struct box first;
+
+	t->fk.link.starts = start_queue_new(t->fk.loop, 1);
+	t->fk.refuse[OP_START] = FAKE_SILENT;
+	t->fk.refuse[OP_KILL] = ENOENT;
+	box_init(&first, &t->fk.link, "i0000000000000000000");
+	box_start(&first, &plain_start, "", NULL, NULL);
+	start(t);
+	box_kill(&t->box, "", on_step, t);
+	assert_int_equal(wait_step(t)->no, ECANCELED);
+	assert_int_equal(wait_step(t)->no, ENOENT);
+	assert_int_equal(t->box.state, BOX_ABSENT);
+	box_done(&first);
+	assert_seen(&t->fk, "start kill");
+	box_done(&t->box);
+	start_queue_free(take_ptr(&t->fk.link.starts));
+}
+
+static void a_start_waits_for_the_end_of_another(void **state)
+{
+	struct test *t = *state;
+	struct box first;
+
+	t->fk.link.starts = start_queue_new(t->fk.loop, 1);
+	t->fk.refuse[OP_START] = FAKE_SILENT;
+	box_init(&first, &t->fk.link, "i0000000000000000000");
+	box_start(&first, &plain_start, "", NULL, NULL);
+	start(t);
+	fake_settle(&t->fk);
+	assert_seen(&t->fk, "start");
+	fake_answer(&t->fk, OP_START, 0);
+	t->fk.refuse[OP_START] = 0;
+	assert_int_equal(wait_step(t)->no, 0);
+	assert_int_equal(t->box.state, BOX_STARTED);
+	assert_int_equal(first.state, BOX_STARTED);
+	assert_string_equal(t->fk.last_start.start.id, ID);
+	box_done(&first);
+	start_queue_free(take_ptr(&t->fk.link.starts));
+}
+
 static void a_kill_overtakes_init(void **state)
 {
 	struct test *t = *state;
@@ -475,6 +520,22 @@ static void connects_during_a_step(void **state)
 	assert_int_equal(t->box.state, BOX_SNAPSHOTTING);
 }
 
+/* What waits for a reply is not freed when the front exits. */
+static void a_step_without_a_reply_is_due(void **state)
+{
+	struct test *t = *state;
+
+	assert_false(warden_link_due(t->fk.link.warden));
+	start(t);
+	assert_true(warden_link_due(t->fk.link.warden));
+	assert_int_equal(wait_step(t)->no, 0);
+	assert_false(warden_link_due(t->fk.link.warden));
+	box_kill(&t->box, "", on_step, t);
+	assert_true(warden_link_due(t->fk.link.warden));
+	box_done(&t->box);
+	assert_false(warden_link_due(t->fk.link.warden));
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -495,10 +556,13 @@ int main(void)
 		TEST(an_exit_completes_each_step),
 		TEST(a_late_answer_is_dropped),
 		TEST(a_kill_overtakes_a_start),
+		TEST(a_kill_ends_a_start_that_waits),
+		TEST(a_start_waits_for_the_end_of_another),
 		TEST(a_kill_overtakes_init),
 		TEST(a_thaw_overtakes_a_checkpoint),
 		TEST(nothing_completes_after_done),
 		TEST(connects_during_a_step),
+		TEST(a_step_without_a_reply_is_due),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

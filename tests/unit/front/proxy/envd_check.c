@@ -195,19 +195,6 @@ static void the_interpreter_asks_for_the_token(void **state)
 	    0);
 }
 
-static void the_setting_has_three_words(void **state)
-{
-	enum interp_token need = INTERP_TOKEN_NONE;
-
-	(void)state;
-	assert_int_equal(interp_token_parse("execute", &need), 0);
-	assert_int_equal(need, INTERP_TOKEN_EXECUTE);
-	assert_int_equal(interp_token_parse("all", &need), 0);
-	assert_int_equal(need, INTERP_TOKEN_ALL);
-	assert_int_equal(interp_token_parse("", &need), -EINVAL);
-	assert_int_equal(interp_token_parse("every", &need), -EINVAL);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,7 +205,6 @@ int main(void)
 		cmocka_unit_test(internal_paths_are_known_in_any_spelling),
 		cmocka_unit_test(a_signature_is_worth_a_hash_only_if_it_can_be_right),
 		cmocka_unit_test(the_interpreter_asks_for_the_token),
-		cmocka_unit_test(the_setting_has_three_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,8 +14,9 @@
 #include "audit/key.h"
 #include "audit/verify.h"
 #include "base/fd.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/record/audit_impl.h"
+#include "front/record/records.h"
 #include "loop/loop.h"
 #include "store/audit.h"
 #include "store/db.h"
@@ -23,7 +24,8 @@
 
 static uint32_t segment = 1;
 static char dir[] = "/tmp/atoll-trail-XXXXXX", file[64];
-static struct front f;
+static struct links links;
+static struct records rs = { .link = &links };
 static struct err e;
 
 static void nothing(void *user)
@@ -33,25 +35,25 @@ static void nothing(void *user)
 
 static int open_it(void)
 {
-	f = (struct front) { .link.opt = { .audit = { .on = true, .segment_kb = 16384, .max_mb = 100 } } };
-	f.link.loop = loop_new();
-	assert_int_equal(audit_new(&f, dir, &e), 0);
-	f.record.audit->timer = timer_new(f.link.loop, nothing, NULL);
-	f.record.audit->fd = open(file, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-	f.record.audit->segment = f.record.audit->first = segment;
-	return audit_adopt(f.record.audit, &e);
+	links = (struct links) { .opt = { .audit_segment_kb = 16384, .audit_max_mb = 100 } };
+	links.loop = loop_new();
+	assert_int_equal(audit_new(&rs, dir, &e), 0);
+	rs.audit->timer = timer_new(links.loop, nothing, NULL);
+	rs.audit->fd = open(file, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+	rs.audit->segment = rs.audit->first = segment;
+	return audit_adopt(rs.audit, &e);
 }
 
 static void close_it(void)
 {
-	audit_free(&f);
-	loop_free(f.link.loop);
+	audit_free(&rs);
+	loop_free(links.loop);
 }
 
 /* As a SIGKILL leaves it: what the table does not have yet is in the file only. */
 static void crash(void)
 {
-	buf_clear(&f.record.audit->pending);
+	buf_clear(&rs.audit->pending);
 	close_it();
 }
 
@@ -126,8 +128,8 @@ static int rows(const struct audit_query *q)
 {
 	int n = 0;
 
-	audit_save(&f);
-	assert_int_equal(audit_db_each(f.record.audit->db, q, count_row, &n, &e), 0);
+	audit_save(&rs);
+	assert_int_equal(audit_db_each(rs.audit->db, q, count_row, &n, &e), 0);
 	return n;
 }
 
@@ -137,8 +139,8 @@ static void a_record_is_in_the_file_at_once_and_in_the_table_after_a_crash(void 
 	char kinds[256];
 
 	(void)state;
-	assert_int_equal(audit_add(&f, "code.run", &who, json_pack("{s:i}", "n", 1)), 1);
-	assert_int_equal(audit_add(&f, "code.done", &who, NULL), 2);
+	assert_int_equal(audit_add(&rs, "code.run", &who, json_pack("{s:i}", "n", 1)), 1);
+	assert_int_equal(audit_add(&rs, "code.done", &who, NULL), 2);
 	assert_int_equal(verified(kinds, sizeof kinds), 2);
 	crash();
 	assert_int_equal(open_it(), 0);
@@ -153,7 +155,7 @@ static void a_record_is_in_the_file_at_once_and_in_the_table_after_a_crash(void 
 			     .max = 10 }),
 	    1);
 	assert_int_equal(rows(&(struct audit_query) { .after = 1, .max = 10 }), 1);
-	assert_int_equal(audit_add(&f, "code.run", &who, NULL), 3);
+	assert_int_equal(audit_add(&rs, "code.run", &who, NULL), 3);
 	assert_int_equal(verified(kinds, sizeof kinds), 3);
 }
 
@@ -162,14 +164,14 @@ static void half_a_line_is_cut_off_and_recorded(void **state)
 	char kinds[256];
 
 	(void)state;
-	(void)audit_add(&f, "code.run", NULL, NULL);
+	(void)audit_add(&rs, "code.run", NULL, NULL);
 	crash();
 
 	autoclose int fd = open(file, O_WRONLY | O_APPEND | O_CLOEXEC);
 
 	assert_int_equal(fd_write_all(fd, "{\"seq\":2,\"time\":", 16), 0);
 	assert_int_equal(open_it(), 0);
-	(void)audit_add(&f, "code.run", NULL, NULL);
+	(void)audit_add(&rs, "code.run", NULL, NULL);
 	assert_int_equal(verified(kinds, sizeof kinds), 3);
 	assert_string_equal(kinds, "code.run trail.repair code.run ");
 }
@@ -179,11 +181,11 @@ static void a_file_that_lost_its_end_gets_it_back_from_the_table(void **state)
 	char kinds[256];
 
 	(void)state;
-	(void)audit_add(&f, "a.one", NULL, NULL);
-	off_t one = (off_t)f.record.audit->bytes;
-	(void)audit_add(&f, "a.two", NULL, NULL);
-	(void)audit_add(&f, "a.three", NULL, NULL);
-	audit_save(&f);
+	(void)audit_add(&rs, "a.one", NULL, NULL);
+	off_t one = (off_t)rs.audit->bytes;
+	(void)audit_add(&rs, "a.two", NULL, NULL);
+	(void)audit_add(&rs, "a.three", NULL, NULL);
+	audit_save(&rs);
 	close_it();
 	assert_int_equal(truncate(file, one), 0);
 	assert_int_equal(open_it(), 0);
@@ -194,38 +196,38 @@ static void a_file_that_lost_its_end_gets_it_back_from_the_table(void **state)
 static void an_edited_last_record_is_not_mended(void **state)
 {
 	(void)state;
-	(void)audit_add(&f, "a.one", NULL, NULL);
-	(void)audit_add(&f, "a.two", NULL, NULL);
+	(void)audit_add(&rs, "a.one", NULL, NULL);
+	(void)audit_add(&rs, "a.two", NULL, NULL);
 	close_it();
 
 	autoclose int fd = open(file, O_RDWR | O_CLOEXEC);
 
 	assert_int_equal(pwrite(fd, "9", 1, 30), 1);
 	assert_int_equal(open_it(), 0);
-	assert_int_equal(audit_add(&f, "a.three", NULL, NULL), 4); /* behind trail.damage */
+	assert_int_equal(audit_add(&rs, "a.three", NULL, NULL), 4); /* behind trail.damage */
 }
 
 static void a_full_disk_is_counted_and_told_of_later(void **state)
 {
 	char kinds[256];
-	int good = f.record.audit->fd;
+	int good = rs.audit->fd;
 
 	(void)state;
-	(void)audit_add(&f, "a.one", NULL, NULL);
-	f.record.audit->fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
-	assert_int_equal(audit_add(&f, "a.two", NULL, NULL), 0);
-	assert_int_equal(audit_add(&f, "a.three", NULL, NULL), 0);
-	assert_false(audit_blocks(&f));
-	f.link.opt.audit.required = true;
-	assert_true(audit_blocks(&f));
-	fd_close(f.record.audit->fd);
-	f.record.audit->fd = good;
-	audit_tick(&f);
-	assert_false(audit_blocks(&f));
-	(void)audit_add(&f, "a.four", NULL, NULL);
+	(void)audit_add(&rs, "a.one", NULL, NULL);
+	rs.audit->fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+	assert_int_equal(audit_add(&rs, "a.two", NULL, NULL), 0);
+	assert_int_equal(audit_add(&rs, "a.three", NULL, NULL), 0);
+	assert_false(audit_blocks(&rs));
+	links.opt.audit = AUDIT_REQUIRED;
+	assert_true(audit_blocks(&rs));
+	fd_close(rs.audit->fd);
+	rs.audit->fd = good;
+	audit_tick(&rs);
+	assert_false(audit_blocks(&rs));
+	(void)audit_add(&rs, "a.four", NULL, NULL);
 	assert_int_equal(verified(kinds, sizeof kinds), 3);
 	assert_string_equal(kinds, "a.one trail.gap a.four ");
-	assert_int_equal(f.record.audit->failures, 2);
+	assert_int_equal(rs.audit->failures, 2);
 }
 
 static off_t size_of(int fd)
@@ -240,8 +242,8 @@ static off_t size_of(int fd)
 static void a_rest_of_a_page_is_not_taken_for_room(void **state)
 {
 	char small[] = "/tmp/atoll-small-XXXXXX", path[64], filler[64], block[4096] = "", text[1001] = "";
-	uint64_t bytes = f.record.audit->bytes;
-	int good = f.record.audit->fd, fd;
+	uint64_t bytes = rs.audit->bytes;
+	int good = rs.audit->fd, fd;
 
 	(void)state;
 	assert_non_null(mkdtemp(small));
@@ -253,31 +255,31 @@ static void a_rest_of_a_page_is_not_taken_for_room(void **state)
 	}
 	(void)snprintf(path, sizeof path, "%s/t.jsonl", small);
 	(void)snprintf(filler, sizeof filler, "%s/filler", small);
-	f.record.audit->fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-	assert_int_equal(write(f.record.audit->fd, block, 3500), 3500);
-	f.record.audit->bytes = 3500;
+	rs.audit->fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(write(rs.audit->fd, block, 3500), 3500);
+	rs.audit->bytes = 3500;
 	fd = open(filler, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	while (write(fd, block, sizeof block) > 0)
 		;
 	assert_int_equal(errno, ENOSPC);
 	fd_close(fd);
 
-	f.link.opt.audit.required = true;
+	links.opt.audit = AUDIT_REQUIRED;
 	memset(text, 'x', sizeof text - 1);
-	assert_int_equal(audit_add(&f, "a.long", NULL, json_pack("{s:s}", "text", text)), 0);
+	assert_int_equal(audit_add(&rs, "a.long", NULL, json_pack("{s:s}", "text", text)), 0);
 	for (int i = 0; i < 2; i++) {
-		audit_tick(&f);
-		assert_true(audit_blocks(&f));
-		assert_int_equal(size_of(f.record.audit->fd), 3500);
+		audit_tick(&rs);
+		assert_true(audit_blocks(&rs));
+		assert_int_equal(size_of(rs.audit->fd), 3500);
 	}
 	assert_int_equal(unlink(filler), 0);
-	audit_tick(&f);
-	assert_false(audit_blocks(&f));
-	assert_true(size_of(f.record.audit->fd) > 3500);
+	audit_tick(&rs);
+	assert_false(audit_blocks(&rs));
+	assert_true(size_of(rs.audit->fd) > 3500);
 
-	fd_close(f.record.audit->fd);
-	f.record.audit->fd = good;
-	f.record.audit->bytes = bytes;
+	fd_close(rs.audit->fd);
+	rs.audit->fd = good;
+	rs.audit->bytes = bytes;
 	assert_int_equal(umount(small), 0);
 	(void)rmdir(small);
 }
@@ -288,12 +290,12 @@ static void a_flood_is_counted(void **state)
 
 	(void)state;
 	for (int i = 0; i < 1000; i++)
-		audit_add_limited(&f, AUDIT_AUTH, "auth.failure", NULL, json_pack("{s:i}", "n", i));
+		audit_add_limited(&rs, AUDIT_AUTH, "auth.failure", NULL, json_pack("{s:i}", "n", i));
 	assert_int_equal(verified(kinds, sizeof kinds), 60);
-	f.record.audit->classes[AUDIT_AUTH].since_ms -= 60000;
-	audit_tick(&f);
+	rs.audit->classes[AUDIT_AUTH].since_ms -= 60000;
+	audit_tick(&rs);
 	assert_int_equal(verified(kinds, sizeof kinds), 61);
-	audit_tick(&f);
+	audit_tick(&rs);
 	assert_int_equal(verified(kinds, sizeof kinds), 61);
 }
 
@@ -306,14 +308,14 @@ static void events_of_others_are_checked(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-		assert_int_equal(audit_event(&f, str_of(bad[i]), &e), -EINVAL);
-	assert_int_equal(audit_event(&f,
+		assert_int_equal(audit_event(&rs, str_of(bad[i]), &e), -EINVAL);
+	assert_int_equal(audit_event(&rs,
 			     STR_LIT("{\"kind\":\"agent.refused\",\"session\":\"s1\",\"team\":\"\\u00e9\",\"fields\":{"
 				     "\"a\":\"\\u00e9\\n\"}}"),
 			     &e),
 	    0);
-	assert_int_equal(audit_event(&f, STR_LIT("{\"kind\":\"mcp.call\"}"), &e), 0);
-	assert_int_equal(audit_event(&f, STR_LIT("{\"kind\":\"code.run\",\"tool\":\"x\"}"), &e), 0);
+	assert_int_equal(audit_event(&rs, STR_LIT("{\"kind\":\"mcp.call\"}"), &e), 0);
+	assert_int_equal(audit_event(&rs, STR_LIT("{\"kind\":\"code.run\",\"tool\":\"x\"}"), &e), 0);
 	assert_int_equal(verified(kinds, sizeof kinds), 3);
 	assert_string_equal(kinds, "agent.refused mcp.call agent.code.run ");
 	assert_int_equal(rows(&(struct audit_query) { .session = "s1", .max = 5 }), 1);
@@ -327,9 +329,9 @@ static void texts_can_be_purged_and_the_chain_stays(void **state)
 	int r;
 
 	(void)state;
-	f.link.opt.audit.full = true;
-	audit_text(&f, audit_add(&f, "code.run", &who, NULL), "t1", STR_LIT("print(1)"));
-	while ((r = audit_purge(&f, "t1", &n, &e)) == 1)
+	links.opt.audit_code = AUDIT_CODE_FULL;
+	audit_text(&rs, audit_add(&rs, "code.run", &who, NULL), "t1", STR_LIT("print(1)"));
+	while ((r = audit_purge(&rs, "t1", &n, &e)) == 1)
 		;
 	assert_int_equal(r, 0);
 	assert_int_equal(n, 1);
@@ -340,40 +342,40 @@ static void texts_can_be_purged_and_the_chain_stays(void **state)
 static void a_later_file_that_was_emptied_gets_its_records_back(void **state)
 {
 	(void)state;
-	(void)audit_add(&f, "a.one", NULL, NULL);
-	(void)audit_add(&f, "trail.segment", NULL, json_pack("{s:i}", "segment", 2));
-	(void)audit_add(&f, "a.two", NULL, NULL);
+	(void)audit_add(&rs, "a.one", NULL, NULL);
+	(void)audit_add(&rs, "trail.segment", NULL, json_pack("{s:i}", "segment", 2));
+	(void)audit_add(&rs, "a.two", NULL, NULL);
 	close_it();
 	assert_int_equal(truncate(file, 0), 0);
 	segment = 2;
 	assert_int_equal(open_it(), 0);
 	segment = 1;
-	assert_true(f.record.audit->bytes > 0);
-	assert_int_equal(audit_add(&f, "a.three", NULL, NULL), 5); /* behind trail.restored */
+	assert_true(rs.audit->bytes > 0);
+	assert_int_equal(audit_add(&rs, "a.three", NULL, NULL), 5); /* behind trail.restored */
 }
 
 static void what_the_table_could_not_take_is_there_later(void **state)
 {
 	struct audit_point head;
-	struct store *db = f.record.audit->db, *other = NULL;
+	struct store *db = rs.audit->db, *other = NULL;
 
 	(void)state;
-	(void)audit_add(&f, "a.one", NULL, NULL);
-	audit_save(&f);
+	(void)audit_add(&rs, "a.one", NULL, NULL);
+	audit_save(&rs);
 
 	char path[96];
 
 	(void)snprintf(path, sizeof path, "%s/audit.db", dir);
 	assert_int_equal(store_open_read(path, &other, &e), 0);
-	f.record.audit->db = other; /* as if the disk were full */
-	(void)audit_add(&f, "a.two", NULL, NULL);
-	audit_save(&f);
-	assert_true(f.record.audit->unsaved);
-	f.record.audit->db = db;
+	rs.audit->db = other; /* as if the disk were full */
+	(void)audit_add(&rs, "a.two", NULL, NULL);
+	audit_save(&rs);
+	assert_true(rs.audit->unsaved);
+	rs.audit->db = db;
 	store_close(other);
 	assert_int_equal(audit_db_head(db, &head, &e), 0);
 	assert_int_equal(head.seq, 1);
-	(void)audit_add(&f, "a.three", NULL, NULL);
+	(void)audit_add(&rs, "a.three", NULL, NULL);
 	assert_int_equal(rows(&(struct audit_query) { .max = 5 }), 3);
 	assert_int_equal(audit_db_head(db, &head, &e), 0);
 	assert_int_equal(head.seq, 3);
@@ -384,13 +386,13 @@ static void no_record_is_refused_for_its_fields(void **state)
 	char kinds[256], *long_one = malloc(AUDIT_FIELDS_MAX + 8);
 
 	(void)state;
-	assert_int_equal(audit_add(&f, "a.del", NULL,
+	assert_int_equal(audit_add(&rs, "a.del", NULL,
 			     json_pack("{s:s}", "x",
 				 "a\x7f"
 				 "b")),
 	    1);
 	memset(long_one, 'x', AUDIT_FIELDS_MAX + 8);
-	assert_int_equal(audit_put(f.record.audit, "a.bad", NULL, (struct str) { long_one, AUDIT_FIELDS_MAX + 8 }), 2);
+	assert_int_equal(audit_put(rs.audit, "a.bad", NULL, (struct str) { long_one, AUDIT_FIELDS_MAX + 8 }), 2);
 	free(long_one);
 	assert_int_equal(verified(kinds, sizeof kinds), 2);
 	assert_string_equal(kinds, "a.del a.bad ");
@@ -401,7 +403,7 @@ static void a_table_that_is_no_database_is_put_aside(void **state)
 	char path[96];
 
 	(void)state;
-	(void)audit_add(&f, "a.one", NULL, NULL);
+	(void)audit_add(&rs, "a.one", NULL, NULL);
 	close_it();
 	(void)snprintf(path, sizeof path, "%s/audit.db", dir);
 
@@ -429,7 +431,7 @@ static void a_search_looks_at_so_many_and_says_where_it_stopped(void **state)
 
 	(void)state;
 	for (int i = 0; i < 15; i++)
-		(void)audit_add(&f, i == 12 ? "b.rare" : "a.common", NULL, NULL);
+		(void)audit_add(&rs, i == 12 ? "b.rare" : "a.common", NULL, NULL);
 	assert_int_equal(rows(&q), 0);
 	assert_int_equal(looked, 10);
 	q.after = looked;
@@ -459,12 +461,11 @@ static void a_long_text_is_cut_off(void **state)
 
 	(void)state;
 	memset(text, 'x', n);
-	f.link.opt.audit.full = true;
-	audit_text(&f, audit_add(&f, "code.run", NULL, NULL), "t1", (struct str) { text, n });
+	links.opt.audit_code = AUDIT_CODE_FULL;
+	audit_text(&rs, audit_add(&rs, "code.run", NULL, NULL), "t1", (struct str) { text, n });
 	free(text);
-	audit_save(&f);
-	assert_int_equal(audit_db_each(f.record.audit->db, &(struct audit_query) { .max = 5 }, copy_text, &kept, &e),
-	    0);
+	audit_save(&rs);
+	assert_int_equal(audit_db_each(rs.audit->db, &(struct audit_query) { .max = 5 }, copy_text, &kept, &e), 0);
 	assert_true(kept > 256 * 1024 && kept < 257 * 1024);
 }
 

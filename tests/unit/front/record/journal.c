@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
-#include "front/api/log_query.h"
 #include "front/record/journal.h"
+#include "front/record/log_query.h"
 #include "unit.h"
 
 static void add(struct journal *j, uint64_t at_ms, enum log_level level, const char *message)

@@ -8,46 +8,48 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "front/front.h"
+#include "front/link/links.h"
 #include "front/record/logbook.h"
+#include "front/record/records.h"
 #include "loop/loop.h"
 #include "store/db.h"
 #include "store/logs.h"
 #include "unit.h"
 
 static char dir[] = "/tmp/atoll-logbook-XXXXXX", path[64];
-static struct front f;
+static struct links links;
+static struct records rs = { .link = &links };
 static struct err e;
 
 static int set_up(void **state)
 {
 	(void)state;
-	f = (struct front) { .link.opt = { .logs_kept_s = 60, .logs_max_mb = 1 } };
+	links = (struct links) { .opt = { .logs_kept_s = 60, .logs_max_mb = 1 } };
 	(void)snprintf(path, sizeof path, "%s/a.db", dir);
 	(void)unlink(path);
-	assert_int_equal(store_open(path, &f.link.store, &e), 0);
-	f.link.loop = loop_new();
-	f.record.logbook = logbook_new(&f);
-	assert_non_null(f.record.logbook);
+	assert_int_equal(store_open(path, &links.store, &e), 0);
+	links.loop = loop_new();
+	rs.logbook = logbook_new(&rs);
+	assert_non_null(rs.logbook);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	logbook_free(f.record.logbook);
-	loop_free(f.link.loop);
-	store_close(f.link.store);
+	logbook_free(rs.logbook);
+	loop_free(links.loop);
+	store_close(links.store);
 	return unlink(path);
 }
 
 static void restart(void)
 {
-	logbook_save(f.record.logbook);
-	logbook_free(f.record.logbook);
-	store_close(f.link.store);
-	assert_int_equal(store_open(path, &f.link.store, &e), 0);
-	f.record.logbook = logbook_new(&f);
+	logbook_save(rs.logbook);
+	logbook_free(rs.logbook);
+	store_close(links.store);
+	assert_int_equal(store_open(path, &links.store, &e), 0);
+	rs.logbook = logbook_new(&rs);
 }
 
 static void add(struct log_tail *t, const char *message)
@@ -67,7 +69,7 @@ static const char *read_log(const char *id, const char *team)
 	size_t pos = 0, n = 0;
 
 	text[0] = '\0';
-	if (logbook_read(f.record.logbook, str_of(id), team, &j, &e) < 0)
+	if (logbook_read(rs.logbook, str_of(id), team, &j, &e) < 0)
 		return "-";
 	while (journal_next(&j, &pos, room, &en) && n < sizeof text - 300)
 		n += (size_t)snprintf(text + n, sizeof text - n, "%.*s ", STR_ARG(en.message));
@@ -77,7 +79,7 @@ static const char *read_log(const char *id, const char *team)
 
 static void entries_are_there_at_once_and_after_a_restart(void **state)
 {
-	struct log_tail *t = logbook_open(f.record.logbook, "i1", "team", true);
+	struct log_tail *t = logbook_open(rs.logbook, "i1", "team", true);
 
 	(void)state;
 	assert_string_equal(read_log("i1", "team"), "-");
@@ -85,11 +87,11 @@ static void entries_are_there_at_once_and_after_a_restart(void **state)
 	assert_string_equal(read_log("i1", "team"), "one ");
 	assert_string_equal(read_log("i1", "other"), "-");
 	add(t, "two");
-	logbook_save(f.record.logbook);
+	logbook_save(rs.logbook);
 	logbook_drop(t);
 	restart();
 	assert_string_equal(read_log("i1", "team"), "one two ");
-	t = logbook_open(f.record.logbook, "i1", "team", false);
+	t = logbook_open(rs.logbook, "i1", "team", false);
 	add(t, "three");
 	logbook_end(t, clock_wall_ms());
 	assert_string_equal(read_log("i1", "team"), "one two three ");
@@ -99,9 +101,9 @@ static void entries_are_there_at_once_and_after_a_restart(void **state)
 
 static void ended_ones_are_kept_for_a_while(void **state)
 {
-	struct log_tail *old = logbook_open(f.record.logbook, "i1", "team", true),
-			*young = logbook_open(f.record.logbook, "i2", "team", true);
-	struct log_tail *live = logbook_open(f.record.logbook, "i3", "team", true);
+	struct log_tail *old = logbook_open(rs.logbook, "i1", "team", true),
+			*young = logbook_open(rs.logbook, "i2", "team", true);
+	struct log_tail *live = logbook_open(rs.logbook, "i3", "team", true);
 	uint64_t n;
 
 	(void)state;
@@ -110,25 +112,25 @@ static void ended_ones_are_kept_for_a_while(void **state)
 	add(live, "x");
 	logbook_end(old, clock_wall_ms() - 61000);
 	logbook_end(young, clock_wall_ms() - 50000);
-	logbook_save(f.record.logbook);
+	logbook_save(rs.logbook);
 	assert_string_equal(read_log("i1", "team"), "-"); /* also before it is removed */
-	assert_int_equal(logs_bytes(f.link.store, &n, &e), 0);
+	assert_int_equal(logs_bytes(links.store, &n, &e), 0);
 	uint64_t each = n / 3;
 
-	assert_false(logbook_prune(f.record.logbook, 0));
-	assert_int_equal(logs_bytes(f.link.store, &n, &e), 0);
+	assert_false(logbook_prune(rs.logbook, 0));
+	assert_int_equal(logs_bytes(links.store, &n, &e), 0);
 	assert_int_equal(n, 2 * each);
 	assert_string_equal(read_log("i2", "team"), "x ");
 	logbook_drop(live);
-	logbook_end_lost(f.record.logbook); /* no sandbox i3 lives */
+	logbook_end_lost(rs.logbook); /* no sandbox i3 lives */
 	assert_string_equal(read_log("i3", "team"), "x ");
-	assert_int_equal(logs_prune(f.link.store, clock_wall_ms() + 1, &n, &e), 2);
+	assert_int_equal(logs_prune(links.store, clock_wall_ms() + 1, &n, &e), 2);
 	assert_int_equal(n, 2 * each);
 }
 
 static void of_one_the_newest_are_kept(void **state)
 {
-	struct log_tail *t = logbook_open(f.record.logbook, "i1", "team", true);
+	struct log_tail *t = logbook_open(rs.logbook, "i1", "team", true);
 	char text[JOURNAL_TEXT_MAX + 1];
 	uint64_t n, most = 0, least = UINT64_MAX;
 	struct journal j;
@@ -145,15 +147,15 @@ static void of_one_the_newest_are_kept(void **state)
 		add(t, text);
 		if (i % 40)
 			continue;
-		logbook_save(f.record.logbook);
-		assert_int_equal(logs_bytes(f.link.store, &n, &e), 0);
+		logbook_save(rs.logbook);
+		assert_int_equal(logs_bytes(links.store, &n, &e), 0);
 		most = n > most ? n : most;
 		if (i > 5000 && n < least)
 			least = n;
 	}
 	assert_in_range(most, LOGBOOK_EACH_MAX / 2, LOGBOOK_EACH_MAX);
 	assert_true(least >= LOGBOOK_EACH_MAX / 2 - JOURNAL_MAX);
-	assert_int_equal(logbook_read(f.record.logbook, STR_LIT("i1"), "team", &j, &e), 0);
+	assert_int_equal(logbook_read(rs.logbook, STR_LIT("i1"), "team", &j, &e), 0);
 	while (journal_next(&j, &pos, room, &en))
 		;
 	assert_int_equal(strncmp(en.message.p, "000000000009999", 15), 0);
@@ -165,7 +167,7 @@ static void of_all_the_oldest_ended_ones_go_first(void **state)
 {
 	char id[16], text[JOURNAL_TEXT_MAX + 1];
 	uint64_t n;
-	struct log_tail *live = logbook_open(f.record.logbook, "ilive", "team", true);
+	struct log_tail *live = logbook_open(rs.logbook, "ilive", "team", true);
 
 	(void)state;
 	memset(text, 'x', sizeof text - 1);
@@ -173,13 +175,13 @@ static void of_all_the_oldest_ended_ones_go_first(void **state)
 	add(live, "first");
 	for (int i = 0; i < 200; i++) {
 		(void)snprintf(id, sizeof id, "i%d", i);
-		struct log_tail *t = logbook_open(f.record.logbook, id, "team", true);
+		struct log_tail *t = logbook_open(rs.logbook, id, "team", true);
 
 		for (int k = 0; k < 40; k++)
 			add(t, text);
 		logbook_end(t, clock_wall_ms() - 50000 + (uint64_t)i);
-		logbook_save(f.record.logbook);
-		assert_int_equal(logs_bytes(f.link.store, &n, &e), 0);
+		logbook_save(rs.logbook);
+		assert_int_equal(logs_bytes(links.store, &n, &e), 0);
 		assert_in_range(n, 1, 1 << 20);
 	}
 	assert_string_equal(read_log("i0", "team"), "-");

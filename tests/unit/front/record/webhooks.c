@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "front/account/accounts.h"
 #include "front/account/metrics.h"
-#include "front/front.h"
+#include "front/link/links.h"
+#include "front/record/records.h"
 #include "front/util/mem.h"
 #include "front/util/vault.h"
 #include "ipc/webhooks.h"
@@ -50,7 +52,9 @@ static void each_failure_waits_longer_up_to_an_hour(void **state)
 
 static char dir[] = "/tmp/atoll-unit-hooks-XXXXXX";
 static struct metrics metrics;
-static struct front f;
+static struct links links;
+static struct accounts accounts = { .metrics = &metrics };
+static struct records rs = { .link = &links, .account = &accounts };
 static struct err e;
 
 static const char *in_dir(const char *name)
@@ -64,11 +68,10 @@ static const char *in_dir(const char *name)
 static int set_up(void **state)
 {
 	(void)state;
-	f = (struct front) { .link.opt = { .webhook_timeout_s = 5, .webhook_attempts = 3, .webhook_retry_ms = 60000 },
-		.account.metrics = &metrics };
-	f.link.loop = loop_new();
-	return mkdtemp(dir) && store_open(in_dir("atoll.db"), &f.link.store, &e) == 0 &&
-		vault_open(dir, &f.link.vault, &e) == 0
+	links = (struct links) { .opt = { .webhook_timeout_s = 5, .webhook_attempts = 3, .webhook_retry_ms = 60000 } };
+	links.loop = loop_new();
+	return mkdtemp(dir) && store_open(in_dir("atoll.db"), &links.store, &e) == 0 &&
+		vault_open(dir, &links.vault, &e) == 0
 	    ? 0
 	    : -1;
 }
@@ -78,9 +81,9 @@ static int tear_down(void **state)
 	static const char *const names[] = { "atoll.db", "atoll.db-wal", "atoll.db-shm", "secrets.key" };
 
 	(void)state;
-	vault_free(f.link.vault);
-	store_close(f.link.store);
-	loop_free(f.link.loop);
+	vault_free(links.vault);
+	store_close(links.store);
+	loop_free(links.loop);
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		(void)unlink(in_dir(names[i]));
 	(void)rmdir(dir);
@@ -112,19 +115,19 @@ static void a_link_without_another_end_is_not_tried_without_end(void **state)
 		.template = "t",
 		.build = "b",
 		.data = "{}" };
-	struct webhooks *h = f.record.webhooks = webhooks_new(&f);
+	struct webhooks *h = rs.webhooks = webhooks_new(&rs);
 	struct hk_job job;
 	uint64_t seq = 0;
 	int ends[2];
 
 	(void)state;
-	assert_int_equal(teams_add(f.link.store, &(struct team_row) { .id = "team1", .name = "one" }, &e), 0);
+	assert_int_equal(teams_add(links.store, &(struct team_row) { .id = "team1", .name = "one" }, &e), 0);
 	assert_int_equal(webhooks_load(h, &e), 0);
 
 	struct webhook *w = add_hook(h, "w1");
 	char id[TEAM_ID_SIZE];
 
-	assert_int_equal(events_add(f.link.store, &row, &seq, &e), 0);
+	assert_int_equal(events_add(links.store, &row, &seq, &e), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
 	webhooks_link(h, ends[0]);
 	fd_close(ends[1]);                                     /* it has died, and nobody has looked yet */

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of front/sandbox/pause: pause, checkpoint, eviction and resume against a fake warden, and what goes wrong. */
+#include "front/sandbox/pause.h"
+#include "front/sandbox/end.h"
 #include "front/sandbox/fake_front.h"
+#include "front/sandbox/life.h"
+#include "front/sandbox/sandbox.h"
+#include "front/sandbox/upkeep.h"
 
 static void pause_it(struct fake_front *t, bool memory)
 {
@@ -35,7 +40,7 @@ static struct sandbox *evicted(struct fake_front *t)
 	struct sandbox *sb = paused(t);
 
 	write_memory(t);
-	sandbox_reclaim_memory(&t->f);
+	sandbox_reclaim_memory(&t->f.sandbox);
 	fake_settle(&t->fk);
 	fake_exit(&t->fk, sb->id, EXIT_KILLED);
 	fake_settle(&t->fk);
@@ -90,7 +95,7 @@ static void memory_goes_to_disk_and_comes_back(void **state)
 	write_memory(t);
 	assert_string_equal(sandbox_memory_name(sb), "ram+disk");
 	assert_int_equal(fake_row(t).kept, SAVED_DISK | SAVED_MEMORY);
-	sandbox_reclaim_memory(&t->f);
+	sandbox_reclaim_memory(&t->f.sandbox);
 	assert_string_equal(sandbox_memory_name(sb), "disk");
 	fake_settle(&t->fk);
 	fake_exit(&t->fk, sb->id, EXIT_KILLED);
@@ -398,7 +403,7 @@ static void a_resume_during_an_eviction_waits_for_its_end(void **state)
 	struct sandbox *sb = paused(t);
 
 	write_memory(t);
-	sandbox_reclaim_memory(&t->f);
+	sandbox_reclaim_memory(&t->f.sandbox);
 	sandbox_resume(sb, 60, true);
 	fake_settle(&t->fk);
 	assert_seen(&t->fk, "checkpoint kill");
@@ -468,7 +473,7 @@ static void a_resume_is_told_when_an_eviction_fails(void **state)
 
 	write_memory(t);
 	t->fk.refuse[OP_KILL] = EIO;
-	sandbox_reclaim_memory(&t->f);
+	sandbox_reclaim_memory(&t->f.sandbox);
 	resume(t, true);
 	assert_int_equal(sb->state, SANDBOX_PAUSED);
 	assert_int_equal(sandbox_memory_place(sb), MEMORY_BOTH);
@@ -497,7 +502,7 @@ static struct sandbox *restored(struct fake_front *t, enum row_state row_state, 
 	struct err e = ERR_INIT;
 
 	assert_int_equal(sandboxes_add(t->f.link.store, &row, &e), 0);
-	t->sb = sandbox_restore(&t->f, &row, live, frozen);
+	t->sb = sandbox_restore(&t->f.sandbox, &row, live, frozen);
 	assert_non_null(t->sb);
 	return sandbox_ref(t->sb);
 }

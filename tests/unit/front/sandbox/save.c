@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of front/sandbox/save: what a snapshot and a fork begin with, against a fake warden, and what goes wrong. */
 #include "front/sandbox/save.h"
+#include "front/sandbox/end.h"
 #include "front/sandbox/fake_front.h"
+#include "front/sandbox/life.h"
+#include "front/sandbox/sandbox.h"
 
 struct save_test {
 	struct fake_front *t;
@@ -63,6 +66,35 @@ static void saves_its_disk(void **state)
 	assert_string_equal(st.re.name, st.t->fk.last_save.name);
 	assert_running(st.t);
 	assert_seen(&st.t->fk, "/atoll/quiet freeze snapshot thaw");
+}
+
+/* As api/fork.c does it: a copy of the spec, started from what was saved. */
+static void a_fork_starts_from_what_was_saved(void **state)
+{
+	struct save_test st = { .t = *state };
+	struct fake_front *t = st.t;
+	struct sandbox *source = fake_running(t), *fork;
+	struct err e = ERR_INIT;
+	struct spec sp;
+
+	save(&st, SAVE_MEMORY);
+	wait_saved(&st);
+	assert_int_equal(st.re.e.no, 0);
+	assert_int_equal(st.re.what, SAVED_DISK | SAVED_MEMORY);
+	assert_int_equal(spec_copy(&source->spec, true, &sp, &e), 0);
+	memcpy(sp.from, st.re.name, sizeof sp.from);
+	sp.from_what = st.re.what;
+	assert_int_equal(sandbox_new(&t->f.sandbox, "team", "", &sp, NULL, &fork, &e), 0);
+	assert_string_not_equal(fork->id, source->id);
+	sandbox_start_cold(fork);
+	while (fork->state == SANDBOX_STARTING)
+		fake_settle(&t->fk);
+	assert_int_equal(fork->state, SANDBOX_RUNNING);
+	assert_string_equal(t->fk.last_start.start.id, fork->id);
+	assert_string_equal(t->fk.last_start.start.from, st.re.name);
+	assert_int_equal(t->fk.last_start.start.flags, START_RESTORE);
+	assert_int_equal(sandbox_table_count(t->f.sandbox.table), 2);
+	assert_running(t);
 }
 
 static void runs_again_while_its_memory_is_written(void **state)
@@ -253,6 +285,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FRONT_TEST(saves_its_disk),
+		FRONT_TEST(a_fork_starts_from_what_was_saved),
 		FRONT_TEST(runs_again_while_its_memory_is_written),
 		FRONT_TEST(leaves_memory_out_where_there_is_no_checkpoint),
 		FRONT_TEST(others_start_from_it),

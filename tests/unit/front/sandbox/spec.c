@@ -7,13 +7,19 @@
 
 #include <errno.h>
 
-#include "front/front.h"
+#include "front/account/accounts.h"
+#include "front/link/links.h"
+#include "front/sandbox/sandboxes.h"
 #include "front/sandbox/spec.h"
 #include "ipc/policy.h"
 #include "store/db.h"
 #include "unit.h"
 
-static struct front f = { .link.opt = { .max_timeout_s = 86400, .domain = "" } };
+static struct {
+	struct links link;
+	struct accounts account;
+	struct sandboxes sandbox;
+} f = { .link.opt = { .max_timeout_s = 86400, .domain = "" } };
 static struct spec sp;
 static struct err e;
 
@@ -22,6 +28,8 @@ static int set_up(void **state)
 	static const struct msg_template base = { "base", "0123456789abcdef0123456789abcdef" };
 
 	(void)state;
+	f.sandbox.link = &f.link;
+	f.sandbox.account = &f.account;
 	if (store_open(":memory:", &f.link.store, &e) < 0)
 		return -1;
 	return templates_init(&f.sandbox.templates, &base, 1, &e);
@@ -34,7 +42,7 @@ static int parse(const char *text, enum spec_version ver)
 
 	assert_non_null(j);
 	spec_done(&sp);
-	r = spec_parse(&f, "team", j, ver, &sp, &e);
+	r = spec_parse(&f.sandbox, "team", j, ver, &sp, &e);
 	json_decref(j);
 	return r;
 }
@@ -138,7 +146,7 @@ static void maps_are_bounded(void **state)
 		(void)json_object_set_new(json_object_get(body, "metadata"), key, json_string("v"));
 	}
 	spec_done(&sp);
-	assert_int_equal(spec_parse(&f, "team", body, SPEC_V2, &sp, &e), -EINVAL);
+	assert_int_equal(spec_parse(&f.sandbox, "team", body, SPEC_V2, &sp, &e), -EINVAL);
 	assert_non_null(strstr(e.text, "metadata"));
 	json_decref(body);
 }

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of front/sandbox/start: cold and warm starts against a fake warden and a fake init, and what goes wrong. */
+#include "front/sandbox/end.h"
 #include "front/sandbox/fake_front.h"
+#include "front/sandbox/life.h"
+#include "front/sandbox/sandbox.h"
+#include "front/sandbox/table.h"
 #include "front/sandbox/warm_pool.h"
 
 #define WARM_ID "iwarm567890123456789"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of front/sandbox/state: which state may follow, and where the memory of a sandbox is. */
+#include "front/sandbox/state.h"
 #include "front/sandbox/sandbox.h"
 #include "unit.h"
 

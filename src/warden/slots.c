@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* slots: the table of all sandboxes, and which slot the next one gets. */
+#include "warden/slots.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "warden/pairs.h"
+#include "warden/unit_state.h"
+#include "warden/warden.h"
+
+struct unit *unit_find(struct warden *w, const char *id)
+{
+	for (size_t i = 0; i < SLOTS_MAX; i++) {
+		if (w->slots[i] && strcmp(w->slots[i]->er.spec.id, id) == 0)
+			return w->slots[i];
+	}
+	return NULL;
+}
+
+/* A slot that nothing uses, or n_slots. Slots are used in turn, so that the kernel has time to clean up after one that
+ * was just freed (links take a while). There are more slots than sandboxes are allowed: one that is ending, or was
+ * killed, still holds its slot, but a start does not have to wait for it. */
+static uint32_t slot_free(const struct warden *w, uint32_t *ret_live)
+{
+	uint32_t live = 0, found = w->n_slots;
+
+	for (uint32_t i = 0; i < w->n_slots; i++) {
+		uint32_t slot = (w->next_slot + i) % w->n_slots;
+		const struct unit *sb = w->slots[slot];
+
+		if (sb)
+			live += sb->state != UNIT_ENDING && !sb->reason && !sb->unwanted;
+		else if (found == w->n_slots && !pairs_has(w->pairs, slot) && !pairs_makes(w->pairs, slot))
+			found = slot;
+	}
+	*ret_live = live;
+	return found;
+}
+
+/* The one slot for which a network is being prepared, if no unit has it yet; or n_slots. */
+static uint32_t slot_in_making(const struct warden *w)
+{
+	for (uint32_t slot = 0; slot < w->n_slots; slot++) {
+		if (!w->slots[slot] && pairs_makes(w->pairs, slot))
+			return slot;
+	}
+	return w->n_slots;
+}
+
+int slot_take(struct warden *w, const char *pair_of, uint32_t *ret, struct engine_pair *ret_pair)
+{
+	uint32_t live, slot = slot_free(w, &live);
+
+	if (live >= w->cfg.max_sandboxes)
+		return -EMFILE;
+	if (pair_of && pairs_take(w->pairs, pair_of, ret, ret_pair))
+		return 0;
+	if (slot == w->n_slots && !pairs_give_way(w->pairs, &slot))
+		slot = slot_in_making(w);
+	if (slot == w->n_slots)
+		return -EMFILE;
+	w->next_slot = (slot + 1) % w->n_slots;
+	*ret = slot;
+	return 0;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* slots: the table of all sandboxes. */
+#pragma once
+
+#include <stdint.h>
+
+struct engine_pair;
+struct unit;
+struct warden;
+
+struct unit *unit_find(struct warden *w, const char *id); /* any state; NULL: unknown */
+
+/* Finds a slot for a start. pair_of: a template; if a network is prepared for it, *ret_pair and its slot are taken.
+ * NULL: without. Prepared networks never stand in the way of a sandbox: they give way when no other slot is left. The
+ * very last slot may be that of a network that is being prepared; no builder may use it until that is done
+ * (pairs_makes()). -EMFILE: there is none. */
+int slot_take(struct warden *w, const char *pair_of, uint32_t *ret, struct engine_pair *ret_pair);
