@@ -172,9 +172,19 @@ static int keeper_fork(struct keeper *k, struct err *e)
 	return k->pid < 0 ? err_sys(e, "fork the keeper") : 0;
 }
 
+/* The keeper does not need the sandbox any more, and the front that would get its result is gone. The next front cannot
+ * know of it: for that front the sandbox just runs. The same name stays refused, because the engine still writes it. */
+static bool is_left_over(const struct keeper *k, const char *name)
+{
+	return k->released && k->life != k->sb->w->life && strcmp(k->name, name) != 0;
+}
+
 void keeper_begin(struct unit *sb, const struct msg_keep *m)
 {
 	struct warden *w = sb->w;
+
+	if (sb->keeper && sb->frozen && is_left_over(sb->keeper, m->name))
+		keeper_free(take_ptr(&sb->keeper));
 	struct keeper *k = sb->keeper ? NULL : calloc(1, sizeof *k);
 	struct err e = ERR_INIT;
 

@@ -216,14 +216,14 @@ static int fake_snapshot(struct engine *en, const struct engine_record *r, const
 	return strcmp(name, "kfull") == 0 ? err_set(e, ENOSPC, "the disk is full") : 0;
 }
 
-/* Until the front of torture has noted that everything which must meet a checkpoint has reached the warden. */
-static void wait_for_go(void)
+/* Until the front of torture has noted that line: everything which must meet a checkpoint has reached the warden. */
+static void wait_for(const char *line)
 {
 	const char *dir = getenv("ATOLL_TORTURE");
 	char path[300], text[32768];
 
 	(void)snprintf(path, sizeof path, "%s/notes", dir ? dir : "");
-	while (file_read(AT_FDCWD, path, text, sizeof text) >= 0 && !strstr(text, "\ngo\n"))
+	while (file_read(AT_FDCWD, path, text, sizeof text) >= 0 && !strstr(text, line))
 		(void)usleep(1000);
 }
 
@@ -237,8 +237,10 @@ static int fake_checkpoint(struct engine *en, const struct engine_record *r, con
 	(void)brief;
 	if (strcmp(name, "kcrash") == 0)
 		_exit(1);
-	wait_for_go();
+	wait_for("\ngo\n");
 	released(arg);
+	if (strcmp(name, "kslow") == 0)
+		wait_for("\nkept meanwhile\n");
 	*ret = (struct engine_image) { .bytes = 4096, .dump_us = 7 };
 	return 0;
 }

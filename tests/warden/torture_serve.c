@@ -191,6 +191,36 @@ static void keeps(void)
 	expect(RE_OK, 0, "forget");
 }
 
+/* It runs again, and its memory is still being written when this front ends: */
+static void leave_keeper(void)
+{
+	struct msg_keep m = { .id = "ione", .name = "kslow", .flags = KEEP_THAW };
+
+	ask(OP_FREEZE, "ione", RE_OK, 0, "freeze before the end of the front");
+	m.head = head(OP_CHECKPOINT);
+	out(&m, sizeof m, 0);
+	expect_seq(m.head.seq, RE_RELEASED, 0, "it runs again before the end of the front");
+}
+
+/* the next front does not notice. */
+static void keeps_meanwhile(void)
+{
+	struct msg_name name = { .name = "kslow" };
+
+	ask(OP_FREEZE, "ione", RE_OK, 0, "freeze by the next front");
+	(void)keep(OP_CHECKPOINT, "ione", "kslow");
+	expect(RE_ERROR, EBUSY, "a checkpoint of a name that is being written");
+	name.head = head(OP_FORGET);
+	out(&name, sizeof name, 0);
+	expect(RE_ERROR, EAGAIN, "forget what is being written");
+	(void)keep(OP_SNAPSHOT, "ione", "kthree");
+	expect(RE_OK, 0, "snapshot while a checkpoint of the last front is written");
+	(void)keep(OP_CHECKPOINT, "ione", "kthree");
+	expect(RE_IMAGE, 0, "checkpoint while a checkpoint of the last front is written");
+	note("kept meanwhile");
+	ask(OP_THAW, "ione", RE_OK, 0, "thaw by the next front");
+}
+
 static void volume(unsigned op, const char *name)
 {
 	struct msg_volume make = { .bytes = 4096 };
@@ -311,6 +341,7 @@ __attribute__((noreturn)) void serve_first(void)
 		start("fail1", RE_ERROR, ENOSPC);
 		start("crash1", RE_ERROR, EIO);
 		start("half1", RE_ERROR, EIO);
+		leave_keeper();
 	}
 	note("serve 2");
 	_exit(0);
@@ -322,6 +353,8 @@ __attribute__((noreturn)) void serve_again(void)
 	if (count() != 1)
 		wrong("the sandbox survived the front");
 	connects("ione");
+	if (getenv("ATOLL_TORTURE_FAKE"))
+		keeps_meanwhile();
 	ask(OP_KILL, "ione", RE_OK, 0, "kill");
 	expect_exit("exit of ione is told");
 	if (count() != 0)
