@@ -7,13 +7,11 @@ import path from 'node:path'
 import { once } from 'node:events'
 import { spawn, spawnSync } from 'node:child_process'
 import { until } from '../tests/lib/host.mjs'
-import { newServer } from '../tests/lib/server.mjs'
 import { Caller, cpuNs, frontOf, inParallel, ratioOf, stats } from './measure.mjs'
-import { create, kill, warm } from './versus.mjs'
+import { create, kill, serverOf, warm } from './versus.mjs'
 
 // As a default server: log, audit trail and notebooks are part of what a request costs.
-// A build of some time ago does not know the key image_packages.
-export const CONFIG = { default_memory_mb: 1024, image_packages: undefined }
+export const CONFIG = { default_memory_mb: 1024 }
 const ROUND = 200 /* requests of one sample of processor time */
 const COUNTED = 400 /* requests whose system calls are counted */
 
@@ -99,7 +97,7 @@ async function cpuOf(side, work, width) {
 }
 
 async function begin(buildDir) {
-	const server = await newServer(buildDir, CONFIG).start()
+	const server = await serverOf(buildDir, CONFIG).start()
 	const side = { server, caller: new Caller(server, 8), front: frontOf(server) }
 	await warm(side)
 	side.sbx = await create(side.caller)

@@ -2,18 +2,15 @@
 // Uploads: 1,000 small files in one call, new and again, and one large file; time, and processor time of the front and
 // atoll-init; with --against also of another build, in turns.
 import crypto from 'node:crypto'
-import { newServer } from '../tests/lib/server.mjs'
 import { Caller, cpuNs, frontOf, initsOf, ratioOf, stats, timed } from './measure.mjs'
-import { create, kill } from './versus.mjs'
+import { create, kill, serverOf } from './versus.mjs'
 
-// A build of some time ago does not know the key image_packages.
 const CONFIG = {
 	log_level: 'warn',
 	pool_size_mb: 4096,
 	pool_max_mb: 6144,
 	default_disk_mb: 2048,
 	default_memory_mb: 3072,
-	image_packages: undefined,
 }
 const FILES = 1000
 const FILE_BYTES = 1024
@@ -58,7 +55,7 @@ const WORK = {
 }
 
 async function begin(buildDir) {
-	const server = await newServer(buildDir, CONFIG).start()
+	const server = await serverOf(buildDir, CONFIG).start()
 	const side = { server, caller: new Caller(server, 1), n: 0, samples: {} }
 	side.sbx = await create(side.caller, 'base')
 	side.pids = [frontOf(server), initsOf(server)[0]]

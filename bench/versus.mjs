@@ -9,6 +9,9 @@ const TEMPLATE = 'code-interpreter-v1'
 const WARM_UP = 3 /* rounds that do not count */
 const WARM_MS = 250
 
+// A server of either build. A build of some time ago does not know the key image_packages.
+export const serverOf = (buildDir, config) => newServer(buildDir, { ...config, image_packages: undefined })
+
 export function good(res, ...statuses) {
 	if (!statuses.includes(res.status)) throw new Error(`${res.status}: ${res.body.toString().slice(0, 300)}`)
 	return res.body.length ? JSON.parse(res.body) : null
@@ -40,7 +43,7 @@ export async function versus(buildDir, otherDir, config, rounds, round, prepare 
 	let clean = true
 	try {
 		for (const dir of [buildDir, otherDir]) {
-			const server = newServer(dir, config)
+			const server = serverOf(dir, config)
 			await server.start()
 			sides.push({ server, caller: new Caller(server, 32), samples: {} })
 			await prepare(sides.at(-1))

@@ -10,9 +10,9 @@ import path from 'node:path'
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { createRaw, endOf, envd, killRaw, outputOf, stream } from '../tests/lib/client.mjs'
-import { newServer } from '../tests/lib/server.mjs'
 import { initsOf, Caller, stats } from './measure.mjs'
 import { coldConfig } from './interp.mjs'
+import { serverOf } from './versus.mjs'
 
 export const CONFIG = { log_level: 'warn', default_disk_mb: 1024, warm_pool_size: 0 }
 const PROGRAM = path.join(path.dirname(fileURLToPath(import.meta.url)), 'walls.py')
@@ -189,7 +189,7 @@ export async function against(buildDir, otherDir, quick) {
 	let clean = true
 	try {
 		for (const dir of [buildDir, otherDir]) {
-			const server = newServer(dir, coldConfig)
+			const server = serverOf(dir, coldConfig)
 			await server.start()
 			sides.push({ server, caller: new Caller(server), create: [], execute: [] })
 		}
