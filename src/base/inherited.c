@@ -234,6 +234,7 @@ static const char *const kept[] = {
 	"SSL_CERT_DIR=",
 	"CURL_CA_BUNDLE=",
 	"PATH=",
+	"NOTIFY_SOCKET=",
 	"ATOLL_",
 	"ASAN_OPTIONS=",
 	"UBSAN_OPTIONS=",

@@ -70,6 +70,13 @@ static void boot_fail(struct front *f, const char *what, const char *why)
 	loop_stop(f->link.loop);
 }
 
+/* Damage that the opening of the database does not see. */
+static void boot_refuse(struct front *f, const struct err *e)
+{
+	boot_fail(f, "compare with the store", e->text);
+	f->exit_code = e->no == EUCLEAN ? EXIT_DAMAGED_INSIDE : front_exit_code(e);
+}
+
 void boot_free(struct boot *b)
 {
 	if (!b)
@@ -281,6 +288,7 @@ static int open_doors(struct front *f)
 static void serve(void *user)
 {
 	struct front *f = user;
+	struct msg_list serves = { 0 };
 	struct err e;
 
 	if (confine_late(&e) < 0) {
@@ -296,6 +304,7 @@ static void serve(void *user)
 	timer_arm(f->tick, 1000);
 	if (f->sandbox.warm_pool)
 		warm_pool_begin(f->sandbox.warm_pool);
+	(void)warden_ask(f->link.warden, OP_SERVES, &serves, sizeof serves, ignore_reply, NULL);
 	log_info("serving", "url=%s sandboxes=%zu", f->link.opt.url, sandbox_table_count(f->sandbox.table));
 }
 
@@ -319,7 +328,7 @@ static void on_list(void *user, const struct warden_reply *re)
 		return;
 	}
 	if (reconcile(b, &e) < 0) {
-		boot_fail(f, "compare with the store", e.text);
+		boot_refuse(f, &e);
 		return;
 	}
 	f->boot = NULL;

@@ -51,6 +51,20 @@ static void on_quiet(void *user)
 		timer_arm(f->grace, 0); /* from the loop: the answer may still be queued */
 }
 
+int front_exit_code(const struct err *e)
+{
+	switch (e->no) {
+	case EPROTO:
+		return EXIT_NO_USE;
+	case EUCLEAN:
+		return EXIT_DAMAGED;
+	case EROFS:
+		return EXIT_READ_ONLY;
+	default:
+		return 1;
+	}
+}
+
 void front_connect(struct front *f)
 {
 	f->link.on_quiet = on_quiet;

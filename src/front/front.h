@@ -58,6 +58,7 @@ static inline uint32_t front_max_conns(const struct front *f)
 	return f->link.fds / 2 + (f->proxy.debug ? 0 : f->link.fds / 16);
 }
 
-void front_connect(struct front *f); /* sets the pointers of each floor to the floors below it */
-void front_stop(struct front *f);    /* finishes the requests in progress, then stops the loop */
-void front_done(struct front *f);    /* frees everything; sandboxes keep running */
+int front_exit_code(const struct err *e); /* of a start that failed with that error */
+void front_connect(struct front *f);      /* sets the pointers of each floor to the floors below it */
+void front_stop(struct front *f);         /* finishes the requests in progress, then stops the loop */
+void front_done(struct front *f);         /* frees everything; sandboxes keep running */

@@ -393,10 +393,7 @@ int main(void)
 	}
 	if (set_up(&f, &e) < 0) {
 		log_error("cannot start", "err=%s", e.text);
-		return e.no == EPROTO ? EXIT_NO_USE
-		    : e.no == EUCLEAN ? EXIT_DAMAGED
-		    : e.no == EROFS   ? EXIT_READ_ONLY
-				      : 1;
+		return front_exit_code(&e);
 	}
 	boot_begin(&f);
 	loop_run(f.link.loop);

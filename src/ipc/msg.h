@@ -308,9 +308,10 @@ struct msg_oom {
 };
 
 /* Exit codes of a front for which a restart is useless: */
-#define EXIT_NO_USE 3    /* the state was written by a newer version */
-#define EXIT_DAMAGED 4   /* the database is damaged, */
-#define EXIT_READ_ONLY 5 /* or cannot be written to */
+#define EXIT_NO_USE 3         /* the state was written by a newer version */
+#define EXIT_DAMAGED 4        /* the database is damaged, */
+#define EXIT_READ_ONLY 5      /* or cannot be written to; */
+#define EXIT_DAMAGED_INSIDE 6 /* it was opened, and is damaged */
 
 enum exit_reason { EXIT_KILLED = 1, EXIT_DIED, EXIT_OOM };
 

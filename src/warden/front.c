@@ -10,13 +10,15 @@
 #include "loop/loop.h"
 #include "warden/layout.h"
 #include "warden/link.h"
+#include "warden/notify.h"
 #include "warden/ops.h"
 #include "warden/service/service.h"
 #include "warden/unit.h"
 #include "warden/warden.h"
 
 #define HELLO_MS 10000
-#define FRONT_TRIES 5 /* at the first start; a sixth attempt would fail as well */
+#define LEAVE_MS 15000 /* for a front that has closed its link: it writes its state, then exits with its reason */
+#define FRONT_TRIES 5  /* at the first start; a sixth attempt would fail as well */
 
 /* Nothing that this front still sends is read. */
 static void front_unlink(struct warden *w, const char *why)
@@ -24,7 +26,7 @@ static void front_unlink(struct warden *w, const char *why)
 	log_at(w->stopping ? LOG_LVL_DEBUG : LOG_LVL_ERROR, "dropping the front", "why=%s", why);
 	link_free(take_ptr(&w->link));
 	w->life++;
-	timer_disarm(w->hello_timer);
+	timer_disarm(w->front_timer);
 	units_disown(w);
 }
 
@@ -43,6 +45,7 @@ static void say_ready(struct warden *w)
 	else
 		(void)printf("atoll: ready on %s\n", w->ready_url);
 	(void)fflush(stdout);
+	notify_ready(w->notify_fd);
 }
 
 static void on_packet(void *user, const void *p, size_t n, const int *fds, size_t n_fds)
@@ -60,24 +63,29 @@ static void on_packet(void *user, const void *p, size_t n, const int *fds, size_
 	}
 	memcpy(msg, p, n);
 	ops_run(w, type, msg);
-	if (type == OP_HELLO) {
-		timer_disarm(w->hello_timer);
+	if (type == OP_HELLO)
+		timer_disarm(w->front_timer);
+	if (type == OP_SERVES) {
 		service_serves(w->front);
 		if (!w->ready)
 			say_ready(w);
 	}
 }
 
+/* A front that has closed its link is ending: its exit code, which comes later, says why. It is killed only if it does
+ * not end. An exit is seen here and at the pidfd; the second one finds nothing left to do. */
 static void on_gone(void *user, const char *why)
 {
 	struct warden *w = user;
+	bool leaves = link_closed(w->link);
 
-	/* An exit is seen here and at the pidfd; the second one finds nothing left to do. A front that is
-	 * stopping has closed its end and is writing its state: it exits by itself or runs into the timeout. */
-	if (w->stopping)
-		front_unlink(w, why);
+	front_unlink(w, why);
+	if (w->stopping) /* stop_timer ends it */
+		return;
+	if (leaves)
+		timer_arm(w->front_timer, LEAVE_MS);
 	else
-		front_drop(w, why);
+		service_restart(w->front);
 }
 
 static const struct link_ops link_ops = { .on_packet = on_packet, .on_gone = on_gone };
@@ -94,44 +102,55 @@ static void on_up(void *user, int fd)
 		.n_templates = w->cfg.n_templates,
 	};
 	w->link = link_new(w->loop, fd, &link_ops, w);
-	timer_arm(w->hello_timer, HELLO_MS);
+	timer_arm(w->front_timer, HELLO_MS);
 	log_info("front started", "pid=%d", (int)service_pid(w->front));
 	if (!w->link)
 		service_restart(w->front);
 }
 
-/* Exit codes of a front for which a restart is useless, and the remedy. */
-static const struct {
+/* Exit codes of a front that refuses its state. Another one would refuse it, too, so the server ends with the remedy;
+ * sandboxes that run are left to the next one. */
+static const struct refusal {
 	int status;
 	const char *what, *remedy;
-} no_use[] = {
+} refusals[] = {
 	{ EXIT_NO_USE, "was written by a newer atoll, see above", "start that one, or give another state directory" },
 	{ EXIT_DAMAGED, "has a damaged 'front/atoll.db', see above",
 	    "nothing in it was changed; restore a backup ('atoll restore'), or see 'The state is damaged' in "
 	    "docs/troubleshooting.md" },
+	{ EXIT_DAMAGED_INSIDE, "has a damaged 'front/atoll.db', see above",
+	    "restore a backup ('atoll restore'), or see 'The state is damaged' in docs/troubleshooting.md" },
 	{ EXIT_READ_ONLY, "has a 'front/atoll.db' that cannot be written to",
 	    "nothing was changed; see that file, directory and file system are writable and belong to the server's "
 	    "user, then start it again" },
 };
 
+static const struct refusal *find_refusal(const char *how)
+{
+	int status = 0;
+
+	(void)sscanf(how, "exit %d", &status);
+	for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
+		if (refusals[i].status == status)
+			return &refusals[i];
+	}
+	return NULL;
+}
+
 static void on_down(void *user, const char *how)
 {
 	struct warden *w = user;
-	size_t why = 0;
-	int status = 0;
+	const struct refusal *why = find_refusal(how);
 
 	if (w->link)
-		front_drop(w, "ended");
-	(void)sscanf(how, "exit %d", &status);
-	while (why < ARRAY_LEN(no_use) && no_use[why].status != status)
-		why++;
-	bool known = why < ARRAY_LEN(no_use);
-
-	if (!w->ready && !w->stopping && (++w->failed_fronts >= FRONT_TRIES || known)) {
+		front_unlink(w, "ended");
+	timer_disarm(w->front_timer);
+	if (!w->ready)
+		w->failed_fronts++;
+	if (!w->stopping && (why || (!w->ready && w->failed_fronts >= FRONT_TRIES))) {
 		log_error("the front does not start, exiting", "tries=%u last=%s", w->failed_fronts, how);
-		if (known)
-			(void)fprintf(stderr, "atolld: '%s' %s: %s\n", w->cfg.state, no_use[why].what,
-			    no_use[why].remedy);
+		if (why)
+			(void)fprintf(stderr, "atolld: '%s' %s: %s\n", w->cfg.state, why->what, why->remedy);
 		w->exit_code = 1;
 		loop_stop(w->loop);
 	}
@@ -140,12 +159,13 @@ static void on_down(void *user, const char *how)
 
 static const struct service_ops service_ops = { .on_up = on_up, .on_down = on_down };
 
-static void on_no_hello(void *user)
+static void on_front_late(void *user)
 {
 	struct warden *w = user;
 
 	if (w->link)
-		front_drop(w, "no hello");
+		front_unlink(w, "no hello");
+	service_restart(w->front);
 }
 
 static void fill_options(const struct warden *w, const char *state_dir, struct front_options *o)
@@ -178,8 +198,8 @@ int front_open(struct warden *w, int exe_fd, const char *exe, const char *state_
 		spec.fds[i] = w->doors[i].fd;
 	if (user_find(w->cfg.user, &spec.uid, &spec.gid, e) < 0)
 		return -e->no;
-	w->hello_timer = timer_new(w->loop, on_no_hello, w);
-	if (!w->hello_timer)
+	w->front_timer = timer_new(w->loop, on_front_late, w);
+	if (!w->front_timer)
 		return err_set(e, ENOMEM, "start the front: out of memory");
 	if (service_new(w->loop, &spec, &service_ops, w, &w->front, e) < 0)
 		return -e->no;
@@ -190,5 +210,5 @@ void front_close(struct warden *w)
 {
 	link_free(take_ptr(&w->link));
 	service_free(take_ptr(&w->front));
-	timer_free(take_ptr(&w->hello_timer));
+	timer_free(take_ptr(&w->front_timer));
 }

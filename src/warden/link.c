@@ -2,6 +2,7 @@
 /* link: SEQPACKET with a queue. */
 #include "warden/link.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/fd.h"
@@ -26,8 +27,9 @@ struct link {
 	void *user;
 	struct packet *first, **last;
 	size_t queued;
-	bool dead; /* link_free() was called; freed at the end of the round */
-	bool gone; /* on_gone was called */
+	bool dead;   /* link_free() was called; freed at the end of the round */
+	bool gone;   /* on_gone was called, */
+	bool closed; /* because the peer has closed its end */
 };
 
 static void packet_free(struct packet *p)
@@ -51,6 +53,12 @@ static void link_rearm(struct link *lk)
 		watch_set(lk->watch, (lk->queued < LINK_HIGH ? WATCH_IN : 0) | (lk->first ? WATCH_OUT : 0));
 }
 
+/* ECONNRESET: it has not read everything. */
+static bool is_closed(ssize_t r)
+{
+	return r == 0 || r == -EPIPE || r == -ECONNRESET;
+}
+
 /* false: the peer has closed */
 static bool link_flush(struct link *lk)
 {
@@ -60,8 +68,10 @@ static bool link_flush(struct link *lk)
 
 		if (r == -EAGAIN)
 			break;
-		if (r < 0)
+		if (r < 0) {
+			lk->closed = is_closed(r);
 			return false;
+		}
 		lk->first = p->next;
 		if (!lk->first)
 			lk->last = &lk->first;
@@ -84,6 +94,7 @@ static void link_read(struct link *lk)
 		if (n == -EAGAIN)
 			break;
 		if (n <= 0) {
+			lk->closed = is_closed(n);
 			link_gone(lk,
 			    n == 0               ? "closed"
 				: n == -EMSGSIZE ? "packet too large or too many fds"
@@ -151,6 +162,11 @@ void link_send(struct link *lk, const void *p, size_t n, int fd)
 	lk->queued++;
 	if (lk->first == pk && !link_flush(lk))
 		loop_defer(lk->loop, on_stuck, lk);
+}
+
+bool link_closed(const struct link *lk)
+{
+	return lk->closed;
 }
 
 int link_fd(const struct link *lk)

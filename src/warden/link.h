@@ -24,4 +24,5 @@ struct link_ops {
 struct link *link_new(struct loop *l, int fd, const struct link_ops *ops, void *user); /* owns fd; NULL: no memory */
 void link_send(struct link *lk, const void *p, size_t n, int fd); /* fd is sent and closed; -1: none */
 int link_fd(const struct link *lk);
-void link_free(struct link *lk); /* NULL is allowed */
+bool link_closed(const struct link *lk); /* for on_gone: the peer has closed its end, or has ended */
+void link_free(struct link *lk);         /* NULL is allowed */

@@ -23,6 +23,7 @@
 #include "warden/front_send.h"
 #include "warden/isolate.h"
 #include "warden/layout.h"
+#include "warden/notify.h"
 #include "warden/pairs.h"
 #include "warden/records.h"
 #include "warden/registry.h"
@@ -111,6 +112,7 @@ static void on_stop(void *user, int signo)
 	log_info("stopping", "signal=%d sandboxes=%u %s", signo, w->n_sandboxes,
 	    w->cfg.on_stop == STOP_KEEP ? "keep" : "kill");
 	w->stopping = true;
+	notify_stopping(w->notify_fd);
 	front_shutdown(w);
 	service_stop(w->front, !w->link);
 	units_cancel_queue(w);
@@ -399,6 +401,7 @@ int main(int argc, char **argv)
 		.webhooks = { .exe_fd = -1 },
 		.pull = { .exe_fd = -1, .options = -1 },
 		.records_dir = -1,
+		.notify_fd = -1,
 		.ops = &engine_ns };
 	static struct programs p = { .front_fd = -1, .egress_fd = -1, .agent_fd = -1 };
 	struct err e = ERR_INIT;
@@ -420,6 +423,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	log_set_level(w.cfg.log_level);
+	w.notify_fd = notify_open();
 	if (chdir("/") < 0) /* only now: options may have named paths relative to the working directory */
 		log_warn("could not change the working directory", "errno=%d", errno);
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);

@@ -374,6 +374,13 @@ void op_network(struct warden *w, const void *msg)
 		fail(w, m->head.seq, &e);
 }
 
+void op_serves(struct warden *w, const void *msg)
+{
+	const struct msg_list *m = msg;
+
+	front_ok(w, w->life, m->head.seq);
+}
+
 void op_log_level(struct warden *w, const void *msg)
 {
 	const struct msg_level *m = msg;

@@ -80,8 +80,9 @@ struct warden {
 	} webhooks;
 	uint64_t life; /* counts fronts: answers to an earlier one are dropped */
 	struct proto proto;
-	bool ready;             /* a front has sent its hello */
-	unsigned failed_fronts; /* that exited before any was ready */
+	bool ready;             /* a front has served */
+	unsigned failed_fronts; /* that exited before any has served */
+	int notify_fd;          /* to systemd, or whoever waits for the start; -1: nobody does */
 
 	struct unit *slots[SLOTS_MAX];
 	uint32_t n_slots, n_sandboxes, next_slot;
@@ -101,7 +102,7 @@ struct warden {
 
 	bool stopping;
 	int exit_code;
-	struct timer *hello_timer, *tick_timer, *stop_timer;
+	struct timer *front_timer, *tick_timer, *stop_timer;
 	struct sigwatch *on_term, *on_int, *on_hup;
 };
 

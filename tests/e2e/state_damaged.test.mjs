@@ -7,8 +7,9 @@ import crypto from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { spawnSync } from 'node:child_process'
-import { api, server } from '../lib/client.mjs'
-import { newServer } from '../lib/server.mjs'
+import { api, createRaw, killRaw, server, shell } from '../lib/client.mjs'
+import { childrenOf, nameOf, until } from '../lib/host.mjs'
+import { newServer, tail } from '../lib/server.mjs'
 
 const MB = 1 << 20
 
@@ -103,3 +104,66 @@ test('a database that is damaged or read-only ends the start, with what to do', 
 		again()
 		for (const end of parts) fs.rmSync(copy + end)
 	}))
+
+// Writes what waits in the log of the database into it, and says where a table begins: PAGE SIZE.
+const ROOT = `import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], timeout=30)
+assert db.execute('PRAGMA wal_checkpoint(TRUNCATE)').fetchone()[0] == 0
+print(*db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'snapshots'").fetchone(),
+      *db.execute('PRAGMA page_size').fetchone())`
+
+// A table that the front reads last: when it compares the store with what the warden has. Returns what repairs it.
+function damageSnapshots(db) {
+	const got = spawnSync('python3', ['-c', ROOT, db], { encoding: 'utf8' })
+	assert.equal(got.status, 0, got.stderr)
+	const [page, size] = got.stdout.split(' ').map(Number)
+	const fd = fs.openSync(db, 'r'),
+		was = Buffer.alloc(size)
+	fs.readSync(fd, was, 0, size, (page - 1) * size)
+	fs.closeSync(fd)
+	put(db, (page - 1) * size, Buffer.alloc(size, 0xff))
+	return () => put(db, (page - 1) * size, was)
+}
+
+test('damage that shows when the front compares its store ends the server, and its sandboxes live on', async () => {
+	const own = newServer(server.buildDir, { on_stop: 'keep', pool_size_mb: 300, pool_max_mb: 300 })
+	const db = path.join(own.stateDir, 'front/atoll.db')
+	const words = /state' has a damaged 'front\/atoll\.db', see above: restore a backup/
+	try {
+		await own.start()
+		const sbx = await createRaw({ timeout: 600 }, { base: own.url, key: own.key })
+		const sh = async (command) => (await shell(sbx, command, { base: own.url })).stdout
+		await sh('setsid sleep 4711 >/dev/null 2>&1 &')
+		const runs = () => sh('pgrep -x sleep')
+		const before = await until(runs) // it has been executed
+		assert.match(before, /^\d+$/m)
+		own.signal('SIGTERM')
+		await own.exited
+
+		let repair = damageSnapshots(db) // at the start, with a sandbox that runs
+		await assert.rejects(own.start(), (err) => {
+			assert.match(err.message, /ended before it was ready \(1\)/)
+			assert.match(err.message, words)
+			return true
+		})
+		repair()
+		await own.start()
+		assert.equal(await runs(), before)
+
+		repair = damageSnapshots(db) // while it serves: the next front sees it
+		process.kill(
+			childrenOf(own.pid).find((pid) => nameOf(pid) === 'atoll-front'),
+			'SIGKILL',
+		)
+		assert.equal(await own.exited, 1)
+		assert.match(tail(own.log), words)
+		repair()
+		await own.start()
+		assert.equal(await runs(), before)
+		await killRaw(sbx, { base: own.url, key: own.key })
+		const end = await own.stop()
+		assert.ok(end.clean, JSON.stringify(end.left))
+	} finally {
+		await own.stop()
+	}
+})

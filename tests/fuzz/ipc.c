@@ -117,6 +117,7 @@ static size_t put_request(uint8_t *p, enum msg_type op)
 	case OP_KEPT:
 	case OP_LIST:
 	case OP_ROOM:
+	case OP_SERVES:
 	case OP_VOLUMES:
 		return PUT(p, (struct msg_list) { h });
 	default:
@@ -199,7 +200,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			n_policy = ((struct msg_network *)msg)->n_policy;
 		MUST(n_mounts <= MOUNTS_MAX && size == msg_size(type) + n_policy + n_mounts * sizeof(struct msg_mount));
 		if (type != OP_LIST && type != OP_LOG_LEVEL && type != OP_KEPT && type != OP_TLS_FILE &&
-		    type != OP_AUDIT && type != OP_PULL && type != OP_ROOM)
+		    type != OP_AUDIT && type != OP_PULL && type != OP_ROOM && type != OP_SERVES)
 			must_be_label(((struct msg_id *)msg)->id);
 		if (type == OP_START) {
 			const struct msg_start *m = (struct msg_start *)msg;

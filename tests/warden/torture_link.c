@@ -83,6 +83,10 @@ void hello(void)
 	if (in(msg, &fd) != RE_HELLO)
 		wrong("no welcome");
 	memcpy(&welcome, msg, sizeof welcome);
+	m.head = head(OP_SERVES); /* otherwise the warden ends after a few fronts that never served */
+	out(&m, sizeof m, 0);
+	if (in(msg, &fd) != RE_OK)
+		wrong("serves is answered");
 }
 
 struct msg_start sound_start(const char *id)
