@@ -8,8 +8,9 @@
 #include <sys/stat.h>
 
 #include "base/str.h"
+#include "ipc/settings.h"
 
-#define UPSTREAMS_MAX 4
+#define UPSTREAMS_MAX NAME_SERVERS_MAX
 
 union upstream {
 	struct sockaddr sa;

@@ -22,7 +22,8 @@ enum audit_code { AUDIT_CODE_HASH, AUDIT_CODE_FULL };
  * with /execute, but not with /contexts. */
 enum interp_token { INTERP_TOKEN_EXECUTE, INTERP_TOKEN_ALL, INTERP_TOKEN_NONE };
 
-#define DOORS_MAX 12 /* listening sockets for clients */
+#define NAME_SERVERS_MAX 4 /* that atoll-egress asks */
+#define DOORS_MAX 12       /* listening sockets for clients */
 
 enum door_kind {
 	DOOR_HTTP,

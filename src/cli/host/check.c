@@ -30,6 +30,7 @@ const struct check checks[] = {
 	{ "resolver", false, check_resolver },
 	{ "limits", false, check_limits },
 	{ "start", true, check_start },
+	{ "configuration", false, check_config },
 	{ "system users", true, check_users },
 	{ "programs", false, check_programs },
 	{ "mmdebstrap", false, check_mmdebstrap },

@@ -77,6 +77,7 @@ void check_names(const struct check_host *h, struct check_result *r);
 
 /* check_setup.c */
 void check_start(const struct check_host *h, struct check_result *r);
+void check_config(const struct check_host *h, struct check_result *r);
 void check_users(const struct check_host *h, struct check_result *r);
 void check_programs(const struct check_host *h, struct check_result *r);
 void check_mmdebstrap(const struct check_host *h, struct check_result *r);

@@ -60,6 +60,35 @@ void check_start(const struct check_host *h, struct check_result *r)
 	}
 }
 
+/* The server reads and checks the file, as at its start. */
+void check_config(const struct check_host *h, struct check_result *r)
+{
+	autopaths struct paths p = { 0 };
+	const char *argv[] = { "sh", "-c", "exec \"$0\" \"$@\" 2>&1", NULL, "--version", "--config", h->config, NULL };
+	char said[sizeof r->text];
+	struct err e = ERR_INIT;
+	int status = 0;
+
+	if (!h->config) {
+		check_found(r, CHECK_OK, "no file: all settings have their defaults");
+		return;
+	}
+	if (paths_find(&p, &e) < 0) {
+		check_found(r, CHECK_WARN, "not checked: %s", e.text);
+		return;
+	}
+	argv[3] = p.program[PROGRAM_ATOLLD];
+	if (child_output(argv, said, sizeof said, &status, &e) < 0) {
+		check_found(r, CHECK_WARN, "not checked: %s", e.text);
+	} else if (status != 0) {
+		said[strcspn(said, "\n")] = '\0';
+		check_found(r, CHECK_FAIL, "%s", said);
+		check_remedy(r, "correct the setting; atoll.conf(5) describes all of them");
+	} else {
+		check_found(r, CHECK_OK, "'%s' is valid", h->config);
+	}
+}
+
 void check_users(const struct check_host *h, struct check_result *r)
 {
 	bool front = getpwnam("atoll") != NULL, egress = getpwnam("atoll-egress") != NULL;

@@ -97,10 +97,10 @@ static int set_word(unsigned *field, const char *words, struct str value)
 	return -EINVAL;
 }
 
-/* Addresses, separated by commas or blanks; stored with commas. */
+/* Addresses of name servers, separated by commas or blanks; stored with commas. */
 static int set_hosts(char *field, size_t size, struct str value)
 {
-	size_t n = 0;
+	size_t n = 0, count = 0;
 
 	while (value.p) {
 		struct str item = str_trim(str_cut(&value, ','));
@@ -111,6 +111,8 @@ static int set_hosts(char *field, size_t size, struct str value)
 
 			if (word.n == 0)
 				continue;
+			if (count++ == NAME_SERVERS_MAX)
+				return -E2BIG;
 			if (memchr(word.p, '/', word.n) || (inet_parse(word, &r) < 0 && !inet_is_v6(word)) ||
 			    n + word.n + 2 > size)
 				return -EINVAL;
@@ -204,7 +206,9 @@ int config_value_refuse(const struct config_key *k, struct str value, int r, str
 
 	if (r == -E2BIG)
 		return err_set(e, E2BIG, "%s: more than %d given", k->name,
-		    k->form == FORM_RANGES ? INET_RANGES_MAX : TEMPLATES_MAX);
+		    k->form == FORM_RANGES      ? INET_RANGES_MAX
+			: k->form == FORM_HOSTS ? NAME_SERVERS_MAX
+						: TEMPLATES_MAX);
 	if (k->form == FORM_NUMBER || (k->form == FORM_CPUS && r == -ERANGE))
 		return err_set(e, EINVAL, "%s = '%.*s': wants a number from %llu to %llu%s", k->name, STR_ARG(value),
 		    (unsigned long long)k->min, (unsigned long long)k->max, k->form == FORM_CPUS ? " thousandths" : "");

@@ -218,6 +218,29 @@ test('doctor tells what this host has, and serve runs here so nothing fatal is m
 	assert.equal(atoll(['doctor', 'x']).code, 2)
 })
 
+test('more name servers than atoll-egress asks are refused at the start, and by doctor', () => {
+	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-doctor-')),
+		file = path.join(dir, 'atoll.conf')
+	const servers = (n) => Array.from({ length: n }, (_, i) => `192.0.2.${i + 1}`).join(', ')
+	const look = (n) => {
+		fs.writeFileSync(file, `dns_servers = ${servers(n)}\n`)
+		return JSON.parse(atoll(['doctor', '--json', '--state', dir, '--config', file]).out).checks.find(
+			(c) => c.name === 'configuration',
+		)
+	}
+	try {
+		assert.equal(look(4).status, 'ok')
+		const refused = look(5)
+		assert.equal(refused.status, 'fail')
+		assert.match(refused.detail, /atoll\.conf:1: dns_servers: more than 4 given/)
+		const got = atoll(['serve', '--state', dir, '--run', dir, '--listen', '127.0.0.1:0', '--config', file])
+		assert.equal(got.code, 1)
+		assert.match(got.err, /dns_servers: more than 4 given/)
+	} finally {
+		fs.rmSync(dir, { recursive: true, force: true })
+	}
+})
+
 test('F5: doctor compares the disk that is promised with what the pool may take', () => {
 	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-doctor-')),
 		file = path.join(dir, 'atoll.conf')

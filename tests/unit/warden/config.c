@@ -242,6 +242,21 @@ static void private_ranges_can_be_opened(void **state)
 	}
 }
 
+/* As many as atoll-egress asks. */
+static void name_servers_are_counted(void **state)
+{
+	static struct config c;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	config_defaults(&c);
+	assert_int_equal(config_set(&c, STR_LIT("dns_servers"), STR_LIT("192.0.2.1 192.0.2.2,::1, 192.0.2.4"), &e), 0);
+	assert_string_equal(c.dns_servers, "192.0.2.1,192.0.2.2,::1,192.0.2.4");
+	assert_true(
+	    config_set(&c, STR_LIT("dns_servers"), STR_LIT("10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4 10.0.0.5"), &e) < 0);
+	assert_string_equal(e.text, "dns_servers: more than 4 given");
+}
+
 static void limits_of_one_template(void **state)
 {
 	static struct config c;
@@ -308,6 +323,7 @@ int main(void)
 		cmocka_unit_test(file_takes_comments_blanks_and_values),
 		cmocka_unit_test(errors_name_line_and_key),
 		cmocka_unit_test(defaults_follow_maxima_unless_set),
+		cmocka_unit_test(name_servers_are_counted),
 		cmocka_unit_test(limits_of_one_template),
 		cmocka_unit_test(the_warm_pool_has_a_size_and_a_maximum),
 		cmocka_unit_test(command_line_wins_over_the_file),
