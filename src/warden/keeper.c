@@ -172,18 +172,44 @@ static int keeper_fork(struct keeper *k, struct err *e)
 	return k->pid < 0 ? err_sys(e, "fork the keeper") : 0;
 }
 
-/* The keeper does not need the sandbox any more, and the front that would get its result is gone. The next front cannot
- * know of it: for that front the sandbox just runs. The same name stays refused, because the engine still writes it. */
+/* The front that asked for it is gone. */
+static bool is_orphan(const struct keeper *k)
+{
+	return k && k->life != k->sb->w->life;
+}
+
+/* The next front asks for what the last one did, with the same name, because its database says that it is not done: it
+ * gets the answer. */
+static bool is_same(const struct keeper *k, const struct msg_keep *m)
+{
+	return (unsigned)k->op == m->head.type && k->flags == m->flags && strcmp(k->name, m->name) == 0;
+}
+
+static void take_over(struct keeper *k, const struct msg_keep *m)
+{
+	log_info("still saving a sandbox for a new front", "id=%s name=%s request=%s", k->sb->er.spec.id, k->name,
+	    m->request);
+	k->life = k->sb->w->life;
+	k->seq = m->head.seq;
+	memcpy(k->request, m->request, sizeof k->request);
+}
+
+/* It does not need the sandbox any more, and the next front cannot know of it: for that front the sandbox just runs.
+ * The same name stays refused, because the engine still writes it. */
 static bool is_left_over(const struct keeper *k, const char *name)
 {
-	return k->released && k->life != k->sb->w->life && strcmp(k->name, name) != 0;
+	return k->released && strcmp(k->name, name) != 0;
 }
 
 void keeper_begin(struct unit *sb, const struct msg_keep *m)
 {
 	struct warden *w = sb->w;
 
-	if (sb->keeper && sb->frozen && is_left_over(sb->keeper, m->name))
+	if (sb->frozen && is_orphan(sb->keeper) && is_same(sb->keeper, m)) {
+		take_over(sb->keeper, m);
+		return;
+	}
+	if (sb->frozen && is_orphan(sb->keeper) && is_left_over(sb->keeper, m->name))
 		keeper_free(take_ptr(&sb->keeper));
 	struct keeper *k = sb->keeper ? NULL : calloc(1, sizeof *k);
 	struct err e = ERR_INIT;

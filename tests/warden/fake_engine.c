@@ -241,6 +241,8 @@ static int fake_checkpoint(struct engine *en, const struct engine_record *r, con
 	released(arg);
 	if (strcmp(name, "kslow") == 0)
 		wait_for("\nkept meanwhile\n");
+	if (strcmp(name, "ksync") == 0)
+		wait_for("\ntaken over\n");
 	*ret = (struct engine_image) { .bytes = 4096, .dump_us = 7 };
 	return 0;
 }
