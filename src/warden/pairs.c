@@ -3,7 +3,11 @@
  *
  * A template wants twice as many as it has had starts, until it has its share of the store. So a server that starts
  * one sandbox prepares two networks, and a busy one has a full store when the next burst comes. Pairs of the server's
- * own templates wait for ever, those of others until the template is unused for IDLE_MS. */
+ * own templates wait for ever, those of others until the template is unused for IDLE_MS.
+ *
+ * Other templates are the tenants'. While one of the server's own is in use, all of them together have half of the
+ * store; they never push out an own template, and are the first to give way. A template whose pairs cannot be made
+ * waits ever longer, and alone. */
 #include "warden/pairs.h"
 
 #include <stdlib.h>
@@ -25,8 +29,10 @@
 
 struct kind {                      /* a template that has pairs, or wants them */
 	char key[ENGINE_KEY_SIZE]; /* "": a free entry */
+	bool own;                  /* of the server */
 	uint32_t wanted, waiting;
 	uint64_t used_ms;
+	uint64_t not_before_ms, delay_ms; /* after a failure */
 };
 
 struct waiting {
@@ -49,7 +55,6 @@ struct pairs {
 	bool killed;       /* its helper, for taking too long */
 	struct watch *watch;
 	int watched_fd;
-	uint64_t not_before_ms, delay_ms; /* after a failure */
 };
 
 static void pair_close(struct engine_pair *pair)
@@ -78,18 +83,42 @@ static bool is_own(const struct warden *w, const char *key)
 	return false;
 }
 
-static uint32_t share(const struct pairs *p)
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint32_t count_kinds(const struct pairs *p, bool own)
 {
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < KEYS_MAX; i++)
-		n += p->kinds[i].key[0] != '\0';
-	return n <= 1 ? p->max : p->max / n ? p->max / n : 1;
+		n += p->kinds[i].key[0] && p->kinds[i].own == own;
+	return n;
 }
 
-static uint32_t least(uint32_t a, uint32_t b)
+/* Places for all templates of that sort together. */
+static uint32_t places(const struct pairs *p, bool own)
 {
-	return a < b ? a : b;
+	if (count_kinds(p, !own) == 0)
+		return p->max;
+	return own ? p->max - p->max / 2 : p->max / 2;
+}
+
+static uint32_t share(const struct pairs *p, const struct kind *t)
+{
+	uint32_t n = count_kinds(p, t->own), all = places(p, t->own);
+
+	return all / n ? all / n : least(all, 1);
+}
+
+static uint32_t count_waiting(const struct pairs *p, bool own)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < KEYS_MAX; i++)
+		n += p->kinds[i].own == own ? p->kinds[i].waiting : 0;
+	return n;
 }
 
 /* --- the store ------------------------------------------------------------------------------------------------ */
@@ -158,7 +187,12 @@ bool pairs_makes(const struct pairs *p, uint32_t slot)
 	return p && p->making && p->making_slot == slot;
 }
 
-/* The template that was used the longest time ago gives way. */
+/* The one that is missed least: of a tenant's template, then of that which was used the longest time ago. */
+static bool is_missed_less(const struct kind *a, const struct kind *b)
+{
+	return a->own != b->own ? b->own : a->used_ms < b->used_ms;
+}
+
 bool pairs_give_way(struct pairs *p, uint32_t *ret_slot)
 {
 	uint32_t at = 0;
@@ -166,7 +200,7 @@ bool pairs_give_way(struct pairs *p, uint32_t *ret_slot)
 	if (!p || p->n == 0)
 		return false;
 	for (uint32_t i = 1; i < p->n; i++) {
-		if (p->all[i].of->used_ms < p->all[at].of->used_ms)
+		if (is_missed_less(p->all[i].of, p->all[at].of))
 			at = i;
 	}
 	*ret_slot = p->all[at].slot;
@@ -176,14 +210,15 @@ bool pairs_give_way(struct pairs *p, uint32_t *ret_slot)
 
 /* --- making --------------------------------------------------------------------------------------------------- */
 
-static void put_off(struct pairs *p, const struct err *e)
+static void put_off(struct pairs *p, struct kind *t, const struct err *e)
 {
-	if (!p->delay_ms)
-		log_warn("could not prepare a network; starts make their own meanwhile", "err=%s", e->text);
-	p->delay_ms = p->delay_ms ? p->delay_ms * 2 : FAILED_MS;
-	if (p->delay_ms > FAILED_MAX)
-		p->delay_ms = FAILED_MAX;
-	p->not_before_ms = loop_now_ms(p->w->loop) + p->delay_ms;
+	if (!t->delay_ms)
+		log_warn("could not prepare a network; starts make their own meanwhile", "template=%s err=%s", t->key,
+		    e->text);
+	t->delay_ms = t->delay_ms ? t->delay_ms * 2 : FAILED_MS;
+	if (t->delay_ms > FAILED_MAX)
+		t->delay_ms = FAILED_MAX;
+	t->not_before_ms = loop_now_ms(p->w->loop) + t->delay_ms;
 }
 
 static void unwatch(struct pairs *p)
@@ -195,7 +230,7 @@ static void unwatch(struct pairs *p)
 /* A unit has taken the slot meanwhile, because there was no other; or the template is not wanted any more. */
 static bool is_unwanted(const struct pairs *p, const struct kind *t, uint32_t slot)
 {
-	return p->w->slots[slot] || p->w->stopping || t->waiting >= least(t->wanted, share(p)) || p->n >= p->max;
+	return p->w->slots[slot] || p->w->stopping || t->waiting >= least(t->wanted, share(p, t)) || p->n >= p->max;
 }
 
 static void on_made(void *user, int events)
@@ -213,12 +248,14 @@ static void on_made(void *user, int events)
 	if (r == -EPIPE)
 		unwatch(p);
 	p->making = NULL;
-	if (r < 0) {
-		put_off(p, &e);
+	if (r < 0 && t) {
+		put_off(p, t, &e);
+	} else if (r < 0) { /* asked for by nobody */
+		log_warn("the process that prepares networks failed", "err=%s", e.text);
 	} else if (!t || is_unwanted(p, t, p->making_slot)) {
 		pair_close(&pair);
 	} else {
-		p->delay_ms = 0;
+		t->delay_ms = 0;
 		p->in_slot[p->making_slot] = true;
 		t->waiting++;
 		p->all[p->n++] = (struct waiting) { .of = t, .pair = pair, .slot = p->making_slot };
@@ -227,34 +264,48 @@ static void on_made(void *user, int events)
 	pairs_run(p);
 }
 
+/* How many pairs it lacks and may have now. */
+static uint32_t lacks(const struct pairs *p, const struct kind *t, uint64_t now_ms)
+{
+	uint32_t goal = t->key[0] && now_ms >= t->not_before_ms ? least(t->wanted, share(p, t)) : 0;
+
+	if (goal <= t->waiting || count_waiting(p, t->own) >= places(p, t->own))
+		return 0;
+	return goal - t->waiting;
+}
+
 /* The template that lacks most, and the one used last of several. */
 static struct kind *neediest(struct pairs *p)
 {
-	uint32_t most = 0, all = share(p);
+	uint64_t now_ms = loop_now_ms(p->w->loop);
 	struct kind *found = NULL;
+	uint32_t most = 0;
 
 	for (size_t i = 0; i < KEYS_MAX; i++) {
 		struct kind *t = &p->kinds[i];
-		uint32_t goal = t->key[0] ? least(t->wanted, all) : 0;
-		uint32_t lacks = goal > t->waiting ? goal - t->waiting : 0;
+		uint32_t n = lacks(p, t, now_ms);
 
-		if (lacks > most || (lacks && lacks == most && t->used_ms > found->used_ms)) {
-			most = lacks;
+		if (n > most || (n && n == most && t->used_ms > found->used_ms)) {
+			most = n;
 			found = t;
 		}
 	}
 	return found;
 }
 
-/* In a full store, templates with more than their share give way. */
+/* In a full store, templates with more than their share give way; then tenants that have more than all of theirs. */
 static bool make_room(struct pairs *p)
 {
-	uint32_t all = share(p);
+	uint32_t slot;
 
 	for (size_t i = 0; p->n >= p->max && i < KEYS_MAX; i++) {
-		if (p->kinds[i].waiting > all)
-			drop_oldest_of(p, &p->kinds[i]);
+		struct kind *t = &p->kinds[i];
+
+		if (t->key[0] && t->waiting > share(p, t))
+			drop_oldest_of(p, t);
 	}
+	while (p->n >= p->max && count_waiting(p, false) > places(p, false) && pairs_give_way(p, &slot))
+		;
 	return p->n < p->max;
 }
 
@@ -276,7 +327,7 @@ static void begin(struct pairs *p, struct kind *t, uint32_t slot)
 
 	if (w->ops->prepare(w->engine, t->key, slot, &fd, &e) < 0) {
 		unwatch(p);
-		put_off(p, &e);
+		put_off(p, t, &e);
 		return;
 	}
 	p->making = t;
@@ -309,8 +360,7 @@ void pairs_run(struct pairs *p)
 {
 	uint32_t slot = 0;
 
-	if (!p || p->making || p->w->stopping || p->w->first_queued || BUSY(p->w) ||
-	    loop_now_ms(p->w->loop) < p->not_before_ms)
+	if (!p || p->making || p->w->stopping || p->w->first_queued || BUSY(p->w))
 		return;
 	struct kind *t = neediest(p);
 
@@ -318,23 +368,33 @@ void pairs_run(struct pairs *p)
 		begin(p, t, slot);
 }
 
+/* Whether x is a better entry to take over than `best`, for a template of that sort. Free ones come first; what is
+ * being made for an entry will be added to it. */
+static bool is_spare(const struct pairs *p, const struct kind *x, const struct kind *best, bool own)
+{
+	if (p->making == x || (x->key[0] && x->own && !own))
+		return false;
+	if (!best || !best->key[0] || !x->key[0])
+		return !best || best->key[0];
+	return is_missed_less(x, best);
+}
+
 static struct kind *entry_for(struct pairs *p, const char *key)
 {
-	struct kind *t = find(p, key), *oldest = NULL;
+	struct kind *t = find(p, key), *spare = NULL;
+	bool own = is_own(p->w, key);
 
 	for (size_t i = 0; !t && i < KEYS_MAX; i++) {
-		struct kind *x = &p->kinds[i];
-
-		if (p->making != x && (!oldest || (oldest->key[0] && (!x->key[0] || x->used_ms < oldest->used_ms))))
-			oldest = x;
+		if (is_spare(p, &p->kinds[i], spare, own))
+			spare = &p->kinds[i];
 	}
-	if (t || !oldest)
+	if (t || !spare)
 		return t;
-	if (oldest->key[0])
-		forget(p, oldest);
-	*oldest = (struct kind) { .waiting = 0 };
-	(void)str_copy(oldest->key, sizeof oldest->key, str_of(key));
-	return oldest;
+	if (spare->key[0])
+		forget(p, spare);
+	*spare = (struct kind) { .own = own };
+	(void)str_copy(spare->key, sizeof spare->key, str_of(key));
+	return spare;
 }
 
 void pairs_used(struct pairs *p, const char *key)
@@ -356,7 +416,7 @@ void pairs_tick(struct pairs *p)
 	for (size_t i = 0; i < KEYS_MAX; i++) {
 		struct kind *t = &p->kinds[i];
 
-		if (t->key[0] && now >= t->used_ms + IDLE_MS && !is_own(p->w, t->key))
+		if (t->key[0] && now >= t->used_ms + IDLE_MS && !t->own)
 			forget(p, t);
 	}
 	if (p->making && !p->killed && now >= p->since_ms + STUCK_MS) {

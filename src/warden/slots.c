@@ -48,15 +48,42 @@ static uint32_t slot_in_making(const struct warden *w)
 	return w->n_slots;
 }
 
+/* A slot that a builder can use at once, or n_slots. */
+static uint32_t slot_at_once(struct warden *w, uint32_t *ret_live)
+{
+	uint32_t slot = slot_free(w, ret_live);
+
+	if (slot == w->n_slots)
+		(void)pairs_give_way(w->pairs, &slot);
+	return slot;
+}
+
+bool slot_change(struct warden *w, struct unit *sb, void (*leave)(struct unit *sb))
+{
+	uint32_t live, slot = slot_at_once(w, &live);
+
+	if (slot == w->n_slots)
+		return false;
+	leave(sb);
+	w->next_slot = (slot + 1) % w->n_slots;
+	w->slots[sb->er.spec.slot] = NULL;
+	w->slots[slot] = sb;
+	sb->er.spec.slot = slot;
+	return true;
+}
+
 int slot_take(struct warden *w, const char *pair_of, uint32_t *ret, struct engine_pair *ret_pair)
 {
-	uint32_t live, slot = slot_free(w, &live);
+	uint32_t live;
 
+	(void)slot_free(w, &live);
 	if (live >= w->cfg.max_sandboxes)
 		return -EMFILE;
 	if (pair_of && pairs_take(w->pairs, pair_of, ret, ret_pair))
 		return 0;
-	if (slot == w->n_slots && !pairs_give_way(w->pairs, &slot))
+	uint32_t slot = slot_at_once(w, &live);
+
+	if (slot == w->n_slots)
 		slot = slot_in_making(w);
 	if (slot == w->n_slots)
 		return -EMFILE;

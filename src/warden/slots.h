@@ -2,6 +2,7 @@
 /* slots: the table of all sandboxes. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct engine_pair;
@@ -15,3 +16,7 @@ struct unit *unit_find(struct warden *w, const char *id); /* any state; NULL: un
  * very last slot may be that of a network that is being prepared; no builder may use it until that is done
  * (pairs_makes()). -EMFILE: there is none. */
 int slot_take(struct warden *w, const char *pair_of, uint32_t *ret, struct engine_pair *ret_pair);
+
+/* For a queued start whose slot has a network in the making: gives it another one, after leave(). False: there is none.
+ */
+bool slot_change(struct warden *w, struct unit *sb, void (*leave)(struct unit *sb));

@@ -109,6 +109,7 @@ static void unit_free_later(void *user)
 	struct warden *w = sb->w;
 
 	unit_free(sb);
+	units_run_queue(w); /* one may wait for a slot */
 	warden_settle(w);
 }
 
@@ -277,14 +278,36 @@ static void queue_push(struct unit *sb)
 	w->last_queued = &sb->next_queued;
 }
 
+/* Whether a builder may begin: no network is being prepared for its slot. If one is, it gets another slot that is free
+ * by now. */
+static bool can_begin(struct unit *sb)
+{
+	struct warden *w = sb->w;
+
+	if (sb->unwanted || !pairs_makes(w->pairs, sb->er.spec.slot))
+		return true;
+	if (!slot_change(w, sb, egress_forget)) /* the slot decides the address */
+		return false;
+	if (held_policy_proxied(sb->policy))
+		egress_tell(sb, false);
+	return true;
+}
+
+/* The first that can begin; NULL: none. */
 static struct unit *queue_pop(struct warden *w)
 {
-	struct unit *sb = w->first_queued;
+	struct unit **at = &w->first_queued;
 
-	w->first_queued = sb->next_queued;
+	while (*at && !can_begin(*at))
+		at = &(*at)->next_queued;
+	struct unit *sb = *at;
+
+	if (!sb)
+		return NULL;
+	*at = sb->next_queued;
 	sb->next_queued = NULL;
-	if (!w->first_queued)
-		w->last_queued = &w->first_queued;
+	if (!*at)
+		w->last_queued = at;
 	return sb;
 }
 
@@ -307,9 +330,9 @@ static int build(struct unit *sb, struct err *e)
 
 void units_run_queue(struct warden *w)
 {
-	while (w->first_queued && w->n_builders < w->max_builders &&
-	    !pairs_makes(w->pairs, w->first_queued->er.spec.slot)) {
-		struct unit *sb = queue_pop(w);
+	struct unit *sb;
+
+	while (w->n_builders < w->max_builders && (sb = queue_pop(w))) {
 		struct err e = ERR_INIT;
 
 		if (sb->unwanted)
@@ -318,6 +341,7 @@ void units_run_queue(struct warden *w)
 			continue;
 		else
 			start_failed(sb, e.no, e.text);
+		egress_forget(sb);
 		loop_defer(w->loop, unit_free_later, sb);
 	}
 }
@@ -509,6 +533,7 @@ bool units_kill_running(struct warden *w)
 void units_cancel_queue(struct warden *w)
 {
 	while (w->first_queued) {
+		w->first_queued->unwanted = true;
 		struct unit *sb = queue_pop(w);
 
 		start_failed(sb, ESHUTDOWN, "the server is stopping");

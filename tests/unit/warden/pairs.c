@@ -310,6 +310,45 @@ static void a_slot_in_the_making_is_the_last_to_be_used(void **state)
 	tear_down();
 }
 
+static unsigned left;
+
+static void on_leave(struct unit *sb)
+{
+	assert_ptr_equal(w.slots[sb->er.spec.slot], sb);
+	left++;
+}
+
+/* It waits for no network that is being made once another slot is free. */
+static void a_start_that_waits_takes_a_slot_that_is_free_by_then(void **state)
+{
+	enum { SLOTS = 8 };
+	uint32_t slot, first;
+
+	(void)state;
+	set_up(STORE, SLOTS);
+	left = 0;
+	use(OWN, 10);
+	pairs_run(w.pairs);
+	assert_true(fake.asked);
+	(void)start(OTHER, &first);
+	for (int i = 0; i < SLOTS - 1; i++)
+		(void)start(OTHER, &slot);
+	assert_true(pairs_makes(w.pairs, slot));
+	struct unit *waits = w.slots[slot];
+
+	waits->er.spec.slot = slot;
+	assert_false(slot_change(&w, waits, on_leave));
+	assert_ptr_equal(w.slots[slot], waits);
+	free(w.slots[first]);
+	w.slots[first] = NULL;
+	assert_true(slot_change(&w, waits, on_leave));
+	assert_int_equal(left, 1);
+	assert_int_equal(waits->er.spec.slot, first);
+	assert_ptr_equal(w.slots[first], waits);
+	assert_null(w.slots[slot]);
+	tear_down();
+}
+
 static void nothing_is_made_while_starts_wait(void **state)
 {
 	(void)state;
@@ -332,6 +371,18 @@ static void nothing_is_made_while_starts_wait(void **state)
 	tear_down();
 }
 
+/* Lets time pass until the engine is asked for a pair. */
+static void until_asked(void)
+{
+	for (int k = 0; k < 1000 && !fake.asked; k++) {
+		(void)usleep(10000); /* the delay is of time itself */
+		loop_defer(w.loop, stop, w.loop);
+		loop_run(w.loop);
+		pairs_tick(w.pairs);
+	}
+	assert_true(fake.asked);
+}
+
 /* A helper that is gone is replaced, not at once. */
 static void a_failure_is_tried_again_later(void **state)
 {
@@ -347,15 +398,92 @@ static void a_failure_is_tried_again_later(void **state)
 			assert_true(make_one());
 		assert_false(fake.asked);
 		fake.result = 0;
-		for (int k = 0; k < 1000 && !fake.asked; k++) {
-			(void)usleep(10000); /* the delay is of time itself */
-			loop_defer(w.loop, stop, w.loop);
-			loop_run(w.loop);
-			pairs_tick(w.pairs);
-		}
+		until_asked();
 		assert_int_equal(make_all(), STORE);
 		tear_down();
 	}
+}
+
+/* Only the template whose pairs fail waits. */
+static void a_template_that_fails_delays_no_other(void **state)
+{
+	uint32_t slot;
+
+	(void)state;
+	set_up(STORE, 64);
+	use(OTHER, 10);
+	pairs_run(w.pairs);
+	fake.result = -ENOSPC;
+	assert_true(make_one());
+	assert_false(fake.asked);
+	fake.result = 0;
+	use(OWN, 1);
+	assert_int_equal(make_all(), 2); /* at once: no time has passed */
+	assert_string_equal(fake.key, OWN);
+	assert_true(start(OWN, &slot));
+	until_asked();
+	while (fake.asked && strcmp(fake.key, OTHER) != 0)
+		assert_true(make_one());
+	if (!fake.asked)
+		until_asked();
+	assert_string_equal(fake.key, OTHER);
+	tear_down();
+}
+
+static unsigned pairs_of(const char *key)
+{
+	struct engine_pair pair = ENGINE_PAIR_NONE;
+	unsigned n = 0;
+	uint32_t slot;
+
+	for (; pairs_take(w.pairs, key, &slot, &pair); n++) {
+		fd_close(pair.user);
+		fd_close(pair.net);
+	}
+	return n;
+}
+
+/* However many templates the tenants use. */
+static void the_servers_own_templates_keep_half(void **state)
+{
+	char key[ENGINE_KEY_SIZE];
+
+	(void)state;
+	for (uint32_t store = 1; store <= STORE; store++) {
+		for (int own_first = 0; own_first < 2; own_first++) {
+			set_up(store, 64);
+			if (own_first)
+				use(OWN, 10);
+			(void)make_all();
+			for (int i = 1; i <= 40; i++) {
+				(void)snprintf(key, sizeof key, "%032x", i);
+				use(key, 10);
+				(void)make_all();
+			}
+			if (!own_first)
+				use(OWN, 10);
+			(void)make_all();
+			assert_int_equal(pairs_of(OWN), store - store / 2);
+			tear_down();
+		}
+	}
+}
+
+/* Slots are short: a pair that a tenant's template has goes first. */
+static void tenants_give_way_first(void **state)
+{
+	uint32_t slot;
+
+	(void)state;
+	set_up(STORE, 64);
+	use(OWN, 10);
+	use(OTHER, 10);
+	assert_int_equal(make_all(), STORE);
+	for (int i = 0; i < STORE / 2; i++)
+		assert_true(pairs_give_way(w.pairs, &slot));
+	assert_int_equal(pairs_of(OWN), STORE / 2);
+	assert_int_equal(pairs_of(OTHER), 0);
+	tear_down();
 }
 
 static void none_are_kept_with_0(void **state)
@@ -381,8 +509,12 @@ int main(void)
 		cmocka_unit_test(many_templates_share_it_too),
 		cmocka_unit_test(they_give_way_to_sandboxes),
 		cmocka_unit_test(a_slot_in_the_making_is_the_last_to_be_used),
+		cmocka_unit_test(a_start_that_waits_takes_a_slot_that_is_free_by_then),
 		cmocka_unit_test(nothing_is_made_while_starts_wait),
 		cmocka_unit_test(a_failure_is_tried_again_later),
+		cmocka_unit_test(a_template_that_fails_delays_no_other),
+		cmocka_unit_test(the_servers_own_templates_keep_half),
+		cmocka_unit_test(tenants_give_way_first),
 		cmocka_unit_test(none_are_kept_with_0),
 	};
 
