@@ -139,8 +139,11 @@ void sandbox_box_exited(struct sandbox *sb, enum end_reason why, const char *rea
 {
 	enum box_state was = sb->box.state;
 
-	if (sandbox_is_warm(sb))
-		return; /* the connection breaks as well, and then another sandbox is started */
+	if (sandbox_is_warm(sb)) {
+		/* The connection breaks as well, or its answer was sent before: then another sandbox is started. */
+		sb->warm_died = true;
+		return;
+	}
 	/* The exit of the previous run: the warden answers a start before it reports the end of what it started. */
 	if (sb->state == SANDBOX_RESUMING && was == BOX_STARTING)
 		return;

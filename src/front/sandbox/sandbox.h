@@ -133,7 +133,8 @@ struct sandbox {
 	char request[REQUEST_ID_SIZE];
 	struct err fail; /* why the last transition failed */
 	enum row_copy row;
-	int warm_fd; /* a connection to the init of a sandbox from the warm pool, until it is settled; -1: none */
+	int warm_fd;    /* a connection to the init of a sandbox from the warm pool, until it is settled; -1: none */
+	bool warm_died; /* from the warm pool, and has exited before it was ready for its client */
 	unsigned kill_tries;
 	struct timer *retry; /* for the next attempt to kill it */
 	struct expiry_entry expiry;

@@ -91,11 +91,15 @@ static void start_failed(struct sandbox *sb, const struct box_result *re)
 
 static void on_settled(void *user, const struct box_result *re)
 {
+	static const struct box_result died = { .no = ECHILD, .text = "it has exited", .fd = -1 };
 	struct sandbox *sb = user;
 	int fd = re->fd;
 
 	if (sb->state != SANDBOX_STARTING || re->exited) {
 		fd_close(fd);
+	} else if (sandbox_is_warm(sb) && sb->warm_died) {
+		fd_close(fd);
+		start_failed(sb, &died);
 	} else if (re->no) {
 		start_failed(sb, re);
 	} else {

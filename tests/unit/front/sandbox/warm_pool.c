@@ -74,6 +74,24 @@ static void makes_one_and_gives_it_away(void **state)
 	assert_string_not_equal(t->fk.last_start.start.id, gift.id);
 }
 
+/* Its answer and the report of its end are there at the same time: the client gets another one. */
+static void one_that_dies_when_it_is_taken_is_replaced(void **state)
+{
+	struct fake_front *t = *state;
+	struct warm_pool_gift gift;
+
+	warm_pool_begin(pool(t));
+	until_ready(t, 1);
+	assert_true(take(t, &gift));
+	sandbox_start_warm(fake_sandbox(t, NULL, &gift));
+	sandbox_box_exited(t->sb, END_DIED, "died");
+	fake_until_settled(t);
+	assert_int_equal(t->sb->state, SANDBOX_RUNNING);
+	assert_string_not_equal(t->sb->id, gift.id);
+	assert_int_equal(t->sb->box.state, BOX_READY);
+	assert_int_equal(counts(t).hits, 0);
+}
+
 static void gives_nothing_to_who_wants_something_else(void **state)
 {
 	struct fake_front *t = *state;
@@ -375,6 +393,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FRONT_TEST(makes_one_and_gives_it_away),
+		FRONT_TEST(one_that_dies_when_it_is_taken_is_replaced),
 		FRONT_TEST(gives_nothing_to_who_wants_something_else),
 		FRONT_TEST(a_refused_member_is_made_again),
 		FRONT_TEST(a_member_that_refuses_its_settings_is_killed),
