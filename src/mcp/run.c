@@ -223,29 +223,49 @@ static void put_named(const struct tool_run *r, const char *text, struct buf *ou
 	buf_str(out, rest);
 }
 
-/* The remedy depends on what is missing, which only the server's text tells. */
-static const char *remedy_not_found(const struct tool_run *r, const char *text)
+static const char *either(const struct tool_run *r, const char *a, const char *b)
 {
-	if (run_some(r, "context_id") && strstr(text, "ontext"))
-		return "Omit context_id to use the language's default context.";
-	if (strstr(text, "no session"))
-		return "It may have expired. Omit the session ID to use this client's own session.";
-	if (strstr(text, "no sandbox"))
-		return "It may have ended. List the sandboxes with list_sandboxes, or omit sandbox_id to use the "
-		       "session's sandbox.";
-	if (strstr(text, "template"))
-		return "Omit template to use the default template.";
-	if (strstr(text, "process"))
-		return "It may have exited. List the processes with list_processes.";
-	return strstr(text, "path") ? "List the directory with list_files."
-				    : "Check the name with list_sandboxes, list_files or list_processes.";
+	const char *v = run_str(r, a);
+
+	v = v && *v ? v : run_str(r, b);
+	return v && *v ? v : NULL;
 }
 
-/* Sandboxes answer an unknown user name with the status of a failed login. */
+/* What the sandbox is found by, then what the tool looks for in it. */
+static enum tool_seeks sought(const struct tool_run *r)
+{
+	enum tool_seeks what = r->tool->seeks;
+
+	if (!r->sandbox && either(r, "sandbox_id", "sandboxId"))
+		return SEEKS_SANDBOX;
+	if (!r->sandbox && either(r, "session_id", "sessionId"))
+		return SEEKS_SESSION;
+	if (!r->sandbox && what != SEEKS_SESSION && what != SEEKS_TEMPLATE)
+		return SEEKS_NAME;
+	return what == SEEKS_CONTEXT && !run_some(r, "context_id") ? SEEKS_NAME : what;
+}
+
+static const char *remedy_not_found(const struct tool_run *r)
+{
+	static const char *const missing[] = {
+		[SEEKS_NAME] = "Check the name with list_sandboxes, list_files or list_processes.",
+		[SEEKS_CONTEXT] = "Omit context_id to use the language's default context.",
+		[SEEKS_PATH] = "List the directory with list_files.",
+		[SEEKS_PROCESS] = "It may have exited. List the processes with list_processes.",
+		[SEEKS_SANDBOX] = "It may have ended. List the sandboxes with list_sandboxes, or omit sandbox_id to "
+				  "use the session's sandbox.",
+		[SEEKS_SESSION] = "It may have expired. Omit the session ID to use this client's own session.",
+		[SEEKS_TEMPLATE] = "Omit template to use the default template.",
+	};
+
+	return missing[sought(r)];
+}
+
+/* Sandboxes answer an unknown user name with the status of a failed login. Their own credentials came with the
+ * sandbox. */
 static bool is_no_user(const struct tool_run *r, const struct atoll_error *e)
 {
-	return run_some(r, "user") && e->no == EACCES &&
-	    (strstr(e->text, "invalid username") || strstr(e->text, "unknown user"));
+	return r->sandbox && run_some(r, "user") && e->no == EACCES;
 }
 
 int run_failed(struct tool_run *r, const struct atoll_error *e)
@@ -262,7 +282,7 @@ int run_failed(struct tool_run *r, const struct atoll_error *e)
 		}
 	}
 	if (no == ENOENT)
-		remedy = remedy_not_found(r, e->text);
+		remedy = remedy_not_found(r);
 	r->no = e->no;
 	r->status = e->status;
 	if (is_no_user(r, e)) {
@@ -284,14 +304,6 @@ int run_failed(struct tool_run *r, const struct atoll_error *e)
 }
 
 /* --- the sandbox --------------------------------------------------------------------------------------------- */
-
-static const char *either(const struct tool_run *r, const char *a, const char *b)
-{
-	const char *v = run_str(r, a);
-
-	v = v && *v ? v : run_str(r, b);
-	return v && *v ? v : NULL;
-}
 
 /* Hides values of the sandbox's environment whose names mark them as secret. */
 static void learn_secrets(struct tool_run *r)

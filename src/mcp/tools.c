@@ -74,7 +74,7 @@ static int tool_add(const json_t *tool, struct err *e)
 		return err_set(e, EINVAL, "tool '%s' has no handler", name);
 	if (all.n == TOOLS_MAX)
 		return err_set(e, E2BIG, "too many tools");
-	all.v[all.n] = (struct tool) { .name = h->name, .hints = hints_of(tool, h), .run = h->run };
+	all.v[all.n] = (struct tool) { .name = h->name, .hints = hints_of(tool, h), .seeks = h->seeks, .run = h->run };
 	all.input[all.n++] = in;
 	json_array_append_new(all.openai,
 	    json_pack("{s:s,s:{s:s,s:s,s:O}}", "type", "function", "function", "name", name, "description", description,

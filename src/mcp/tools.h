@@ -21,15 +21,27 @@ enum tool_hint {
 	TOOL_OUTSIDE = 8, /* the server answers it without connecting to a sandbox */
 };
 
+enum tool_seeks {   /* what is missing if a call fails with ENOENT */
+	SEEKS_NAME, /* one of several */
+	SEEKS_CONTEXT,
+	SEEKS_PATH,
+	SEEKS_PROCESS,
+	SEEKS_SANDBOX,
+	SEEKS_SESSION,
+	SEEKS_TEMPLATE,
+};
+
 struct tool_handler { /* what a tool does; the texts and schemas are in mcp/tools/ */
 	const char *name;
 	void (*run)(struct tool_run *r);
-	bool outside; /* TOOL_OUTSIDE */
+	enum tool_seeks seeks; /* in the sandbox, once that is found */
+	bool outside;          /* TOOL_OUTSIDE */
 };
 
 struct tool {
 	const char *name;
 	unsigned hints;
+	enum tool_seeks seeks;
 	void (*run)(struct tool_run *r);
 };
 

@@ -243,10 +243,10 @@ static void install_packages(struct tool_run *r)
 }
 
 const struct tool_handler tools_code[] = {
-	{ "run_code", run_code },
-	{ "execute_code", run_code },
-	{ "notebook_execCell", run_code }, /* its name in SDKs before 1.0 */
-	{ "executeCode", run_code },
+	{ "run_code", run_code, .seeks = SEEKS_CONTEXT },
+	{ "execute_code", run_code, .seeks = SEEKS_CONTEXT },
+	{ "notebook_execCell", run_code, .seeks = SEEKS_CONTEXT }, /* its name in SDKs before 1.0 */
+	{ "executeCode", run_code, .seeks = SEEKS_CONTEXT },
 	{ "install_packages", install_packages },
 	{ NULL },
 };

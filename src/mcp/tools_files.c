@@ -160,9 +160,9 @@ static void file_operations(struct tool_run *r)
 }
 
 const struct tool_handler tools_files[] = {
-	{ "read_file", read_file },
-	{ "write_file", write_file },
-	{ "list_files", list_files },
-	{ "fileOperations", file_operations },
+	{ "read_file", read_file, .seeks = SEEKS_PATH },
+	{ "write_file", write_file, .seeks = SEEKS_PATH },
+	{ "list_files", list_files, .seeks = SEEKS_PATH },
+	{ "fileOperations", file_operations, .seeks = SEEKS_PATH },
 	{ NULL },
 };

@@ -294,12 +294,12 @@ static void git_branch(struct tool_run *r)
 }
 
 const struct tool_handler tools_git[] = {
-	{ "git_clone", git_clone },
-	{ "git_status", git_status },
-	{ "git_diff", git_diff },
-	{ "git_commit", git_commit },
-	{ "git_pull", git_pull_tool },
-	{ "git_push", git_push },
-	{ "git_branch", git_branch },
+	{ "git_clone", git_clone, .seeks = SEEKS_PATH },
+	{ "git_status", git_status, .seeks = SEEKS_PATH },
+	{ "git_diff", git_diff, .seeks = SEEKS_PATH },
+	{ "git_commit", git_commit, .seeks = SEEKS_PATH },
+	{ "git_pull", git_pull_tool, .seeks = SEEKS_PATH },
+	{ "git_push", git_push, .seeks = SEEKS_PATH },
+	{ "git_branch", git_branch, .seeks = SEEKS_PATH },
 	{ NULL },
 };

@@ -205,12 +205,12 @@ static void kill_process(struct tool_run *r)
 }
 
 const struct tool_handler tools_process[] = {
-	{ "run_command", run_command },
-	{ "terminal", run_command },
-	{ "executeTerminalCommand", run_command },
-	{ "start_background_command", start_background },
+	{ "run_command", run_command, .seeks = SEEKS_PATH },
+	{ "terminal", run_command, .seeks = SEEKS_PATH },
+	{ "executeTerminalCommand", run_command, .seeks = SEEKS_PATH },
+	{ "start_background_command", start_background, .seeks = SEEKS_PATH },
 	{ "list_processes", list_processes },
-	{ "send_input", send_input },
-	{ "kill_process", kill_process },
+	{ "send_input", send_input, .seeks = SEEKS_PROCESS },
+	{ "kill_process", kill_process, .seeks = SEEKS_PROCESS },
 	{ NULL },
 };

@@ -264,13 +264,13 @@ static void sandbox_metrics(struct tool_run *r)
 }
 
 const struct tool_handler tools_sandbox[] = {
-	{ "create_sandbox", create_sandbox },
+	{ "create_sandbox", create_sandbox, .seeks = SEEKS_TEMPLATE },
 	{ "list_sandboxes", list_sandboxes, .outside = true },
-	{ "sandbox_info", sandbox_info, .outside = true },
-	{ "set_timeout", set_timeout, .outside = true },
-	{ "kill_sandbox", kill_sandbox },
-	{ "get_sandbox_url", get_sandbox_url, .outside = true },
-	{ "get_file_download_url", get_file_download_url, .outside = true },
-	{ "sandbox_metrics", sandbox_metrics, .outside = true },
+	{ "sandbox_info", sandbox_info, .seeks = SEEKS_SANDBOX, .outside = true },
+	{ "set_timeout", set_timeout, .seeks = SEEKS_SANDBOX, .outside = true },
+	{ "kill_sandbox", kill_sandbox, .seeks = SEEKS_SANDBOX },
+	{ "get_sandbox_url", get_sandbox_url, .seeks = SEEKS_SANDBOX, .outside = true },
+	{ "get_file_download_url", get_file_download_url, .seeks = SEEKS_SANDBOX, .outside = true },
+	{ "sandbox_metrics", sandbox_metrics, .seeks = SEEKS_SANDBOX, .outside = true },
 	{ NULL },
 };

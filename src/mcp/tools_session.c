@@ -48,6 +48,6 @@ static void end_session(struct tool_run *r)
 
 const struct tool_handler tools_session[] = {
 	{ "list_sessions", list_sessions, .outside = true },
-	{ "end_session", end_session },
+	{ "end_session", end_session, .seeks = SEEKS_SESSION },
 	{ NULL },
 };

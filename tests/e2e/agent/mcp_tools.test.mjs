@@ -810,6 +810,11 @@ test('what a model reads of a mistake names the argument, the cause and what to 
 		],
 		['create_sandbox', { template: 'nope' }, /^NOT_FOUND: template 'nope' not found.*Omit template/],
 		['read_file', { path: '/nope' }, /^NOT_FOUND: path '\/nope' does not exist.*list_files/],
+		[
+			'read_file', // a remedy follows from what is missing, not from words in the answer
+			{ path: '/no sandbox/template/process' },
+			/^NOT_FOUND: path '.*' does not exist.*\. List the directory with list_files\.$/,
+		],
 		['read_file', { path: '/tmp/bad/dir' }, /^INVALID_ARGUMENT: path '\/tmp\/bad\/dir' is a directory/],
 		['read_file', { path: '/tmp/bad/loop' }, /^INVALID_ARGUMENT: .*too many levels of symbolic links/],
 		[
