@@ -8,10 +8,12 @@ import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { api, server } from '../lib/client.mjs'
-import { alive, leftovers, slotOwner, startTimeOf, until } from '../lib/host.mjs'
+import { alive, leftovers, processesOf, slotOwner, startTimeOf, until } from '../lib/host.mjs'
 import { reap } from '../lib/ledger.mjs'
+import { reapLost } from '../lib/lost.mjs'
 import { Reports } from '../lib/reports.mjs'
 import { waitForSlots } from '../lib/slots.mjs'
+import { thin } from '../lib/thin.mjs'
 
 const LIB = fileURLToPath(new URL('../lib', import.meta.url))
 
@@ -78,6 +80,99 @@ test('sandboxes of a server that was killed, too, are ended', () =>
 		process.kill(own.pid, 'SIGKILL')
 		assert.equal((await reap(dir)).length, 1)
 		await gone(own)
+	}))
+
+// Only the kernel still knows of it.
+test('sandboxes of a server whose directory is gone are found by their slot and ended; others are left alone', () =>
+	withLedger(async (dir) => {
+		const lost = await killed(dir, 'keep'),
+			other = await killed(dir, 'keep'),
+			alone = await killed(dir, 'kill') // its warden lives
+		for (const { pid } of [lost, other]) process.kill(pid, 'SIGKILL')
+		assert.ok(await until(() => !alive(lost.pid) && !alive(other.pid)))
+		for (const { base, slot } of [lost, alone]) {
+			fs.rmSync(base, { recursive: true })
+			assert.ok(processesOf(slot).length > 0)
+		}
+		const found = await reapLost()
+		for (const one of [lost, alone]) {
+			assert.ok(found.includes(path.basename(one.base)), found.join(' '))
+			await gone(one)
+		}
+		assert.ok(processesOf(other.slot).length > 0, 'its directory is there: a run may want it')
+		assert.equal((await api('GET', '/health')).status, 204, 'the shared one goes on')
+		await reap(dir)
+		await gone(other)
+	}))
+
+test('a run that is ended by a signal ends its servers, also one that starts', async () => {
+	const run = spawn(process.execPath, [`${LIB}/run.mjs`, '--build-dir', server.buildDir, '--only', 'e2e/time'], {
+		env: { ...process.env, ATOLL_TEST_LEDGER: '', ATOLL_TEST_SERVER: '' },
+		stdio: ['ignore', 'pipe', 'inherit'],
+	})
+	const ended = new Promise((done) => run.once('exit', done))
+	const mine = () =>
+		fs
+			.readdirSync(os.tmpdir())
+			.filter((name) => name.startsWith('atoll-run-'))
+			.map((name) => path.join(os.tmpdir(), name))
+			.find((one) => {
+				const file = path.join(one, 'runner')
+				return fs.existsSync(file) && JSON.parse(fs.readFileSync(file, 'utf8')).pid === run.pid
+			})
+	const records = () => {
+		const dir = mine() && path.join(mine(), 'shared')
+		return dir && fs.existsSync(dir) ? fs.readdirSync(dir).map((name) => path.join(dir, name)) : []
+	}
+	try {
+		let one
+		assert.ok(
+			await until(() => {
+				const [file] = records()
+				const text = file ? fs.readFileSync(file, 'utf8') : ''
+				return text.endsWith('}') && (one = JSON.parse(text))
+			}, 600000),
+		)
+		run.kill('SIGTERM')
+		assert.equal(await ended, 143)
+		assert.ok(!alive(one.pid) || startTimeOf(one.pid) !== one.start)
+		assert.equal(slotOwner(one.stateDir), undefined)
+		assert.deepEqual(processesOf(-1, one.runDir), [])
+		assert.ok(!fs.existsSync(one.base))
+		assert.equal(mine(), undefined)
+	} finally {
+		run.kill('SIGKILL')
+	}
+})
+
+test('of a server that failed, logs and databases are kept, and no image of its storage', () =>
+	withLedger(async (dir) => {
+		const base = fs.mkdtempSync(path.join(dir, 'base-')),
+			state = path.join(base, 'state')
+		fs.mkdirSync(state)
+		const files = { 'server.log': 20 << 20, 'state/pool.img': 20 << 20, 'state/url': 20 }
+		for (const [name, size] of Object.entries(files))
+			fs.writeFileSync(path.join(base, name), Buffer.alloc(size, 1))
+		const record = {
+			pid: process.pid,
+			start: '0',
+			base,
+			stateDir: state,
+			runDir: base,
+			buildDir: server.buildDir,
+		}
+		fs.writeFileSync(path.join(dir, 'x.json'), JSON.stringify(record))
+		assert.deepEqual(await reap(dir), [])
+		assert.deepEqual(fs.readdirSync(state), ['url'])
+		assert.ok(fs.existsSync(path.join(base, 'server.log')))
+		fs.writeFileSync(path.join(state, 'pool.img'), Buffer.alloc(20 << 20, 1))
+		process.env.ATOLL_TEST_KEEP = '1' // as with --keep
+		try {
+			thin(base)
+			assert.ok(fs.existsSync(path.join(state, 'pool.img')))
+		} finally {
+			delete process.env.ATOLL_TEST_KEEP
+		}
 	}))
 
 test('who waits for instance slots says who holds them', async () => {

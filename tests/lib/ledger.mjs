@@ -7,6 +7,8 @@ import os from 'node:os'
 import path from 'node:path'
 import { spawn } from 'node:child_process'
 import { alive, processesOf, slotOwner, startTimeOf, until } from './host.mjs'
+import { endStateInKernel, reapLost } from './lost.mjs'
+import { thin } from './thin.mjs'
 
 const STOP_MS = 60000
 const RUNS = /^atoll-run-/
@@ -60,6 +62,7 @@ async function endSandboxes(one) {
 	const slot = slotOwner(one.stateDir)
 	if (slot === undefined || processesOf(slot).length === 0) return false
 	const conf = path.join(one.base, 'atoll.conf')
+	if (!fs.existsSync(conf) || !fs.existsSync(one.stateDir)) return endStateInKernel(one.stateDir)
 	fs.writeFileSync(conf, fs.readFileSync(conf, 'utf8').replace(/^on_stop = .*$/m, 'on_stop = kill'))
 	const child = spawn(
 		path.join(one.buildDir, 'src/cli/atoll'),
@@ -78,11 +81,12 @@ async function endSandboxes(one) {
 	)
 	child.kill('SIGTERM')
 	await ended
+	if (processesOf(slot).length > 0) await endStateInKernel(one.stateDir) // it could not start
 	return true
 }
 
 // Ends all servers that are on record in `dir` and returns those of which anything was left: ['atoll-test-x (pid 1)'].
-// The directory of one that had ended is kept for whoever looks for the reason, unless removeAll is set.
+// Of the directory of one that had ended, the logs are kept for whoever looks for the reason, unless removeAll is set.
 export async function reap(dir, removeAll = false) {
 	const all = fs
 		.readdirSync(dir)
@@ -94,6 +98,7 @@ export async function reap(dir, removeAll = false) {
 			.map(async (one) => {
 				const was = [await end(one), await endSandboxes(one)].some(Boolean)
 				if (was || removeAll) fs.rmSync(one.base, { recursive: true, force: true })
+				else thin(one.base)
 				return was ? `${path.basename(one.base)} (pid ${one.pid})` : null
 			}),
 	)
@@ -125,7 +130,7 @@ export function newRun() {
 
 // Runs of which the runner is gone: what they left holds slots. Returns what was ended.
 export async function reapDeadRuns() {
-	const ended = []
+	const ended = await reapLost()
 	for (const name of fs.readdirSync(os.tmpdir()).filter((one) => RUNS.test(one))) {
 		const dir = path.join(os.tmpdir(), name),
 			runner = read(path.join(dir, 'runner'))

@@ -20,6 +20,7 @@ const TESTS = path.dirname(HERE)
 const SUITES = ['smoke', 'docs', 'e2e', 'escape', 'compat', 'ckpt', 'torture', 'soak']
 // for hangs alone: the longest takes 3 minutes on a busy machine
 const FILE_MS = (process.env.ATOLL_LONG ? 600 : process.argv.includes('--asan') ? 30 : 15) * 60 * 1000
+const STOP_MS = 20000 // for a file to end by itself after SIGTERM
 const FILE_SLOTS = 3 // instance slots that are free when a file begins: most start one or two servers
 // ... and when a lane does, beside the first: lanes of several runs must not take all that their files need
 const LANE_SLOTS = 6
@@ -80,6 +81,7 @@ function testFiles({ only, except }) {
 	return all.filter((file) => file.includes(only) && !(except && new RegExp(except).test(file)))
 }
 
+const STOPPED = new Promise(() => {}) // stopNow() ends the process
 const running = new Set() // the files whose turn it is
 
 // A group of its own: a file that hangs is ended with all that it started.
@@ -89,6 +91,16 @@ function endFile(child, signal) {
 	} catch (err) {
 		if (err.code !== 'ESRCH') throw err
 	}
+}
+
+// One that has not ended after a while, because it stops servers of its own, is killed.
+async function endFileSoon(child) {
+	if (child.exitCode !== null || child.signalCode !== null) return
+	const gone = new Promise((done) => child.once('exit', done))
+	endFile(child, 'SIGTERM')
+	const timer = setTimeout(() => endFile(child, 'SIGKILL'), STOP_MS)
+	await gone
+	clearTimeout(timer)
 }
 
 function readCases(out) {
@@ -279,7 +291,7 @@ class Run {
 		process.env.ATOLL_TEST_LEDGER = path.join(this.tmp, 'shared')
 		fs.mkdirSync(process.env.ATOLL_TEST_LEDGER)
 		this.reports = new Reports()
-		Object.assign(process.env, this.reports.env())
+		Object.assign(process.env, this.reports.env(), opt.keep && { ATOLL_TEST_KEEP: '1' })
 	}
 
 	remove() {
@@ -287,26 +299,17 @@ class Run {
 		fs.rmSync(this.tmp, { recursive: true, force: true })
 	}
 
-	async stopNow() {
+	// Ends the files, then the servers that they or the lanes have started or are starting, which the ledgers name.
+	async stopNow(code) {
+		if (this.stopping) return
 		this.stopping = true
-		await Promise.all(
-			[...running]
-				.filter((child) => child.exitCode === null && child.signalCode === null)
-				.map(
-					(child) =>
-						new Promise(
-							(done) => child.once('exit', done) && endFile(child, 'SIGTERM'),
-						),
-				),
-		)
-		await Promise.all(
-			this.lanes.map(async ({ dir, server }) => {
-				await reap(dir)
-				await server?.stop()
-			}),
-		)
-		this.remove()
-		process.exit(130)
+		await Promise.all([...running].map(endFileSoon))
+		const dirs = [...this.lanes.map((lane) => lane.dir), process.env.ATOLL_TEST_LEDGER]
+		const ends = await Promise.allSettled(dirs.map((dir) => reap(dir, !this.opt.keep)))
+		for (const { reason } of ends.filter((end) => end.status === 'rejected')) console.error(reason)
+		// what is left is for the next run to find
+		if (ends.every((end) => end.status === 'fulfilled')) this.remove()
+		process.exit(code)
 	}
 }
 
@@ -332,8 +335,10 @@ async function startServer(run, { label, number }, over) {
 			server.discard()
 			return null
 		}
+		if (run.stopping) await STOPPED
 		await server.start()
 	} catch (err) {
+		if (run.stopping) await STOPPED
 		run.note(
 			`${label} starts`,
 			[{ name: `${label} starts`, outcome: 'fail', why: err.message }, ...run.reports.fresh()],
@@ -379,11 +384,12 @@ async function turn(run, lane, file, env) {
 		return run.note(file, [{ name: file, outcome: 'fail', why: `not run: ${err.message}` }], 0)
 	}
 	const unlock = isFirst(file) ? await lockMachine() : () => {}
+	if (run.stopping) await STOPPED
 	const began = Date.now(),
 		before = cpuOfServer(lane.server)
 	const { cases, cpu } = await runFile(file, env, lane)
 	await unlock()
-	if (run.stopping) await new Promise(() => {}) // stopNow() ends the process
+	if (run.stopping) await STOPPED
 	run.times.add(file, lane.number, began, cases, cpu + Math.max(0, cpuOfServer(lane.server) - before))
 	return run.note(file, [...cases, ...run.reports.fresh()], Date.now() - began)
 }
@@ -413,8 +419,8 @@ async function runAll(opt, files, npmDir, note, times) {
 	if (dead.length > 0) console.log(`ended what a run that was killed had left: ${dead.join(', ')}`)
 	const run = new Run(opt, files, npmDir, note, times),
 		{ alone, first, rest } = queues(files, opt.jobs)
-	process.once('SIGINT', () => run.stopNow())
-	process.once('SIGTERM', () => run.stopNow())
+	process.on('SIGINT', () => run.stopNow(130))
+	process.on('SIGTERM', () => run.stopNow(143))
 	const count = Math.min(opt.jobs, files.length)
 	const lanes = Array.from({ length: count }, (_, i) =>
 		newLane(run, i + 1, count > 1 ? `server ${i + 1}` : 'server'),
@@ -437,6 +443,7 @@ async function runAll(opt, files, npmDir, note, times) {
 		() => alone.length === 0,
 	)
 	await stopLane(run, lanes[0])
+	await reap(process.env.ATOLL_TEST_LEDGER) // servers of lanes that did not stop
 	for (const file of [...first, ...rest, ...alone])
 		// no server to run them with
 		note(file, [{ name: file, outcome: 'fail', why: 'not run: no server has started' }], 0)

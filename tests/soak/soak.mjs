@@ -8,6 +8,7 @@ import { Acts } from './acts.mjs'
 import { SoakWorld } from './world.mjs'
 import { random } from '../torture/world.mjs'
 import { sleep, until } from '../lib/host.mjs'
+import { thin } from '../lib/thin.mjs'
 
 const ACTS = {
 	code: 30,
@@ -244,6 +245,7 @@ class Soak {
 		}
 		if (this.stopped) missed.push('it was stopped before its time')
 		const end = await this.world.end(this.opt.keep || missed.length > 0)
+		if (!this.opt.keep) thin(this.world.server.base)
 		if (!end.clean || end.how !== 0)
 			missed.push(`the server ended with ${end.how} and left ${JSON.stringify(end.left)}`)
 		return { missed, acts: this.total(), failures: this.failures.length }

@@ -7,6 +7,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { api } from '../lib/client.mjs'
 import { alive, cgroupsOf, childrenOf, commandOf, counts, nameOf, poolOf, processesOf, until } from '../lib/host.mjs'
 import { newServer } from '../lib/server.mjs'
+import { thin } from '../lib/thin.mjs'
 
 const DISK = 5 * 2 ** 30
 const CONFIG = {
@@ -219,6 +220,7 @@ export class World {
 		const end = await this.server.stop({ remove: false })
 		spawnSync('umount', [this.disk])
 		if (end.clean && !keep) fs.rmSync(this.server.base, { recursive: true, force: true })
+		if (keep !== true) thin(this.server.base)
 		return end
 	}
 }
