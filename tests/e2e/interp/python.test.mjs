@@ -2,8 +2,8 @@
 // Python cells: state, results of every kind, charts, errors, magics, packages.
 import { test, after, before } from '../../lib/case.mjs'
 import assert from 'node:assert/strict'
-import { createRaw, killRaw } from '../../lib/client.mjs'
-import { runCode } from '../../lib/interp.mjs'
+import { createRaw, killRaw, shell } from '../../lib/client.mjs'
+import { runCode, startCode } from '../../lib/interp.mjs'
 import { until } from '../../lib/host.mjs'
 
 const PNG = /^iVBORw0KGgo/
@@ -25,6 +25,34 @@ test('a cell has its output, its value and its number', async () => {
 	assert.equal(got.last, 'end_of_execution')
 	assert.equal((await py('x')).text, '5')
 	assert.equal((await py('x')).count, 3)
+})
+
+// The head of the answer and the count wait a moment for the first output: for ever they must not.
+test('a cell that prints nothing yet has the head of its answer, and its number, once', async () => {
+	const run = await startCode(
+		sbx,
+		`import os, time
+while not os.path.exists('/tmp/go'): time.sleep(0.01)
+print('gone')`,
+	)
+	assert.equal(run.status, 200)
+	const types = () => run.events.map((e) => e.type)
+	assert.ok(await until(() => types().includes('number_of_executions'), 60000), run.raw)
+	assert.deepEqual(types(), ['number_of_executions'])
+	await shell(sbx, 'touch /tmp/go')
+	assert.ok(await run.ended)
+	assert.deepEqual(types(), ['number_of_executions', 'stdout', 'end_of_execution'])
+	const quick = await py('print(1)') // most are over by then
+	assert.deepEqual(
+		quick.events.map((e) => e.type),
+		['number_of_executions', 'stdout', 'end_of_execution'],
+	)
+	assert.equal(quick.count, run.events[0].execution_count + 1)
+	const silent = await py('pass')
+	assert.deepEqual(
+		silent.events.map((e) => e.type),
+		['number_of_executions', 'end_of_execution'],
+	)
 })
 
 test('an error is data: name, value, a traceback without colours; the next cell runs', async () => {
