@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers of tests of which only the kernel still knows: they or their sandboxes run, and the directories that the ledger
-// names are gone, or no server can start on them. A slot is that of its owner in the registry, and nobody's while no server has
-// it locked; the lock is held meanwhile, so no new server takes it.
+// Servers of tests of which only the kernel still knows: they or their sandboxes run, and the directories that the
+// ledger names are gone, or no server can start on them. A slot is that of its owner in the registry, and nobody's
+// while no server has it locked; the lock is held meanwhile, so no new server takes it.
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
@@ -95,8 +95,8 @@ function endOnce(slot, runDir) {
 	return pids.size === 0 && cgroupsOf(slot).length === 0
 }
 
-// Ends all that the owner of a slot has left in the kernel, and gives the slot back. False: the slot has another owner, or
-// a server.
+// Ends all that the owner of a slot has left in the kernel, and gives the slot back. False: the slot has another owner,
+// or a server.
 export async function endInKernel(slot, stateDir) {
 	return withLock(slot, async () => {
 		if (ownerOf(slot) !== stateDir) return false

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept of a server whose test has failed: logs, databases and settings. The images of its storage are gigabytes.
+// What is kept of a server whose test has failed: logs, databases and settings. Images of its storage are gigabytes.
 import fs from 'node:fs'
 import path from 'node:path'
 
