@@ -252,6 +252,7 @@ static void on_tick(void *user)
 	uint32_t n = 0;
 
 	sandbox_hurry_look(&f->sandbox);
+	usage_ticks(&f->sandbox);
 	for (struct sandbox *sb = sandbox_table_next(f->sandbox.table, NULL); sb;
 	    sb = sandbox_table_next(f->sandbox.table, sb)) {
 		usage_tick(sb, now);

@@ -170,15 +170,29 @@ static void apply(int fs_fd, const struct room_storage *p, const struct room_use
 		    "free_mib=%llu held=%zu", (unsigned long long)(p->free_bytes / MIB), stopped);
 }
 
-int room_look(int fs_fd, uint64_t grow_bytes)
+static bool is_ample(const struct room_storage *p)
+{
+	return p->free_bytes >= p->bytes / 4 * 3;
+}
+
+bool room_is_ample(int fs_fd, uint64_t grow_bytes)
+{
+	struct room_storage p;
+
+	return read_storage(fs_fd, grow_bytes, &p) && is_ample(&p);
+}
+
+int room_look(int fs_fd, uint64_t grow_bytes, size_t *ret_n)
 {
 	autofree struct room_use *v = NULL;
 	struct room_storage p;
 
+	*ret_n = 0;
 	if (!read_storage(fs_fd, grow_bytes, &p))
 		return -1;
 	size_t n = read_all(fs_fd, &v);
 
 	apply(fs_fd, &p, v, n);
-	return p.free_bytes >= p.bytes / 4 * 3 ? -1 : NERVOUS_MS + NERVOUS_MS * (int)(n / EACH_MORE);
+	*ret_n = n;
+	return is_ample(&p) ? -1 : NERVOUS_MS + NERVOUS_MS * (int)(n / EACH_MORE);
 }

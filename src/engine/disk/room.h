@@ -11,6 +11,7 @@
  * until the next commit. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,5 +33,7 @@ uint64_t room_reserve(const struct room_storage *p);
 uint64_t room_held(const struct room_storage *p, const struct room_use *u, uint64_t most);
 
 /* Checks once and sets the limits that have changed. grow_bytes: how much the storage may still grow. Returns
- * after how many milliseconds it wants to be called again; -1: with the next tick. */
-int room_look(int fs_fd, uint64_t grow_bytes);
+ * after how many milliseconds it wants to be called again; -1: with the next tick, as room_is_ample(). *ret_n: the
+ * number of subvolumes with a promise, all of which it reads. */
+int room_look(int fs_fd, uint64_t grow_bytes, size_t *ret_n);
+bool room_is_ample(int fs_fd, uint64_t grow_bytes); /* three quarters are free */

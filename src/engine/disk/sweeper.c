@@ -19,8 +19,9 @@
 #include "engine/helper.h"
 
 #define GROW_STEP_MIN (1ull << 30)
-#define GROW_BELOW 4 /* grow when less than 1/4 is free */
-#define HOST_KEEP 20 /* never take the last 1/20 of the host's disk */
+#define GROW_BELOW 4  /* grow when less than 1/4 is free */
+#define HOST_KEEP 20  /* never take the last 1/20 of the host's disk */
+#define PER_TICK 1000 /* while most is free, a look at all is worth a tick for so many subvolumes */
 #define COUNTERS_TICKS 5
 #define COUNTERS_IDLE_TICKS 60
 
@@ -91,8 +92,17 @@ static void grow(struct sweeper_job *j, uint64_t room)
  * next tick. */
 static int look(struct sweeper_job *j, uint64_t room)
 {
+	size_t n;
+
 	grow(j, room);
-	return room_look(j->fs_fd, can_grow(j));
+	if (!room && j->rest > 0 && room_is_ample(j->fs_fd, can_grow(j))) {
+		j->rest--;
+		return -1;
+	}
+	int wait_ms = room_look(j->fs_fd, can_grow(j), &n);
+
+	j->rest = (unsigned)(n / PER_TICK);
+	return wait_ms;
 }
 
 static void serve(void *arg, int sock)

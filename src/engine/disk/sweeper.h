@@ -19,6 +19,7 @@ struct sweeper_job {
 	int fs_fd;            /* the directory with one directory per sandbox */
 	int file_fd, loop_fd; /* of the storage file; -1: it does not grow */
 	uint64_t bytes, max_bytes;
+	unsigned rest; /* ticks until all subvolumes are looked at again, as long as most is free */
 };
 
 /* helper_stop() lets it finish. */

@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -16,6 +18,8 @@
 #include "engine/helper.h"
 
 #define LOOK_MS 500
+#define REST 5
+#define LOST_KIB (128u << 10)
 #define FEW_SOCKETS 32 /* not worth a closer look */
 #define FIELDS_MAX 6
 
@@ -140,6 +144,47 @@ static void look(struct cgroup_tree *t, const char *id, int pid)
 	cgroup_kill(t, id);
 }
 
+static uint64_t cpu_us(void)
+{
+	struct timespec t;
+
+	return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) < 0
+	    ? 0
+	    : (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static uint64_t available_kib(void)
+{
+	static const char field[] = "\nMemAvailable:";
+	uint64_t kib;
+	char z[4096];
+
+	if (file_read(AT_FDCWD, "/proc/meminfo", z, sizeof z) < 0)
+		return 0;
+	const char *at = strstr(z, field);
+
+	if (!at)
+		return 0;
+	at += sizeof field - 1;
+	at += strspn(at, " ");
+	return str_to_u64((struct str) { at, strcspn(at, " ") }, UINT64_MAX, &kib) == 0 ? kib : 0;
+}
+
+/* A round reads files of every sandbox, which would take a whole processor if there are thousands. So the next round
+ * waits REST times as long as the last one worked, unless the host has lost memory since. */
+static void look_at_sockets(struct cgroup_tree *t)
+{
+	static uint64_t next_ms, was_kib;
+
+	if (clock_mono_ms() < next_ms && available_kib() + LOST_KIB > was_kib)
+		return;
+	uint64_t began = cpu_us();
+
+	cgroup_each(t, look);
+	next_ms = clock_mono_ms() + (cpu_us() - began) * REST / 1000;
+	was_kib = available_kib();
+}
+
 static void guard_run(void *arg, int sock)
 {
 	struct cgroup_tree *t = arg;
@@ -151,7 +196,7 @@ static void guard_run(void *arg, int sock)
 		if (n > 0) /* nothing is ever sent: the warden has exited */
 			return;
 		if (n == 0) {
-			cgroup_each(t, look);
+			look_at_sockets(t);
 			guard_filters(t);
 			guard_locks(t);
 		}

@@ -18,8 +18,13 @@
 #include "front/sandbox/meter.h"
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/sandboxes.h"
+#include "front/sandbox/table.h"
 #include "front/util/mem.h"
 #include "ipc/msg.h"
+
+#define QUIET_ASKS 200 /* per second, of idle sandboxes */
+#define BUSY_PCT 1     /* of a core */
+#define BUSY_MS 60000  /* since its last request */
 
 /* The first sample may span a few milliseconds and includes the CPU time of the start, so it is capped at the
  * limit. */
@@ -96,15 +101,32 @@ static void on_usage(void *user, const struct warden_reply *re)
 	sandbox_unref(sb);
 }
 
+/* A sample costs some 0.1 ms. While there are few sandboxes, or in one that does anything, it is taken every
+ * USAGE_EVERY_MS; idle ones share what is left of QUIET_ASKS samples a second. */
+static uint64_t interval_ms(const struct sandbox *sb)
+{
+	const struct usage_sample *last = sb->usage.n ? usage_get(&sb->usage, sb->usage.n - 1) : NULL;
+	uint64_t ms = sandbox_table_count(sb->all->table) * 1000 / QUIET_ASKS;
+	bool busy = !last || last->cpu_pct >= BUSY_PCT || clock_wall_ms() - sandbox_active_ms(sb) < BUSY_MS;
+
+	return busy || ms < USAGE_EVERY_MS ? USAGE_EVERY_MS : ms;
+}
+
+void usage_ticks(struct sandboxes *all)
+{
+	all->asks_left = (uint32_t)sandbox_table_count(all->table) / 4 + QUIET_ASKS;
+}
+
 void usage_tick(struct sandbox *sb, uint64_t now_mono_ms)
 {
 	struct usage_ring *r = &sb->usage;
 
-	if (sb->state != SANDBOX_RUNNING || r->asked || now_mono_ms < r->next_mono_ms ||
+	if (sb->state != SANDBOX_RUNNING || r->asked || now_mono_ms < r->next_mono_ms || !sb->all->asks_left ||
 	    warden_silent(sb->all->link->warden))
 		return;
+	sb->all->asks_left--;
 	r->asked = true;
-	r->next_mono_ms = now_mono_ms + USAGE_EVERY_MS;
+	r->next_mono_ms = now_mono_ms + interval_ms(sb);
 	(void)warden_ask_id(sb->all->link->warden, OP_USAGE, sb->id, "", on_usage, sandbox_ref(sb));
 }
 

@@ -8,8 +8,10 @@
 
 struct msg_usage;
 struct sandbox;
+struct sandboxes;
 struct warden_reply;
 
+void usage_ticks(struct sandboxes *all); /* once a second, before usage_tick() of all: bounds how many are asked */
 void usage_tick(struct sandbox *sb, uint64_t now_mono_ms); /* asks the warden when the next sample is due */
 /* adds the sample of a reply; returns NULL if the reply has none */
 const struct msg_usage *usage_take(struct sandbox *sb, const struct warden_reply *re);

@@ -49,6 +49,7 @@ struct sandboxes {
 	struct row_ends *row_ends; /* see front/sandbox/row.h */
 	char host[BOOT_ID_SIZE];   /* boot id of the host, until it is written to the store; then "" */
 	uint32_t max_sandboxes;
+	uint32_t asks_left;    /* samples of usage that may still be asked for in this second */
 	uint32_t volume_calls; /* requests for files of volumes, in progress or connecting */
 	uint32_t starts;       /* starts in progress that a client waits for */
 	uint32_t checkpoints;  /* checkpoints in progress */

@@ -10,7 +10,7 @@
 #include "front/sandbox/sandbox.h"
 #include "front/util/mem.h"
 
-#define BUCKETS 1024 /* ids are random and at most 2000 live at once */
+#define BUCKETS 8192 /* ids are random; 10000 may live at once, and as many be paused */
 
 struct sandbox_table {
 	struct sandbox *bucket[BUCKETS];
