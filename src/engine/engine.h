@@ -134,7 +134,7 @@ struct engine_image { /* result of checkpoint() */
 
 struct engine_config {          /* the instance; the strings live as long as the engine */
 	uint32_t instance;      /* 0..15 */
-	uint32_t max_sandboxes; /* slots 0 to max_sandboxes - 1; at most 2000 */
+	uint32_t max_sandboxes; /* slots 0 to max_sandboxes - 1; at most slot_usable() */
 	const char *state_dir, *run_dir, *cache_dir;
 	const char *init_path; /* the atoll-init binary */
 	const char *tools_key; /* template key of the root directory that holds CRIU; NULL or "": no CRIU */

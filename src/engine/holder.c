@@ -130,6 +130,7 @@ static int holder_run(int go, int image, struct err *e)
 
 static int maker_run(const struct holder_config *cfg, const struct cgroup_seat *seat, int sock, struct err *e)
 {
+	struct id_map maps[SLOT_MAPS];
 	int go[2], pidfd = -1;
 	struct slot s;
 	autoclose int image = holder_image_fd(e);
@@ -151,7 +152,7 @@ static int maker_run(const struct holder_config *cfg, const struct cgroup_seat *
 		(void)fd_send(sock, e, sizeof *e, NULL, 0);
 		_exit(1);
 	}
-	if (userns_map(pid, s.z_base, SLOT_Z_UIDS, e) < 0) {
+	if (userns_maps(pid, maps, slot_maps(cfg->instance, maps), e) < 0) {
 		(void)proc_kill(pidfd);
 		return -e->no;
 	}
@@ -270,31 +271,36 @@ void holder_close(struct holder *h)
 }
 
 /* A killed holder loses its namespaces some time before its pidfd reports the exit: the kernel first kills all
- * processes in its pid namespace. */
-static int open_spaces(int pidfd, struct holder *ret)
+ * processes in its pid namespace. -ESTALE: an earlier server made it, for fewer slots than there are now. */
+static int open_spaces(const struct holder_config *cfg, int pidfd, struct holder *ret)
 {
+	struct id_map maps[SLOT_MAPS];
+	bool fits = false;
 	char path[48];
 	pid_t pid;
 
 	*ret = HOLDER_NONE;
 	ret->pidfd = pidfd;
 	if (proc_pid_of(pidfd, &pid) == 0) {
+		fits = userns_has_maps(pid, maps, slot_maps(cfg->instance, maps));
 		(void)snprintf(path, sizeof path, "/proc/%d/ns/user", (int)pid);
 		ret->user = open(path, O_RDONLY | O_CLOEXEC);
 		(void)snprintf(path, sizeof path, "/proc/%d/ns/mnt", (int)pid);
 		ret->mnt = open(path, O_RDONLY | O_CLOEXEC);
 	}
-	if (ret->user >= 0 && ret->mnt >= 0 && proc_wait_gone(pidfd, 0) < 0) /* so the pid has not been reused */
+	bool lives = ret->user >= 0 && ret->mnt >= 0 && proc_wait_gone(pidfd, 0) < 0; /* so the pid was not reused */
+
+	if (lives && fits)
 		return 0;
 	holder_close(ret);
-	return -ESRCH;
+	return lives ? -ESTALE : -ESRCH;
 }
 
 int holder_find(const struct holder_config *cfg, const char *key, struct holder *ret)
 {
 	int pidfd, r = proc_record_open(cfg->dir_fd, key, cfg->boot_id, &pidfd);
 
-	return r < 0 ? r : open_spaces(pidfd, ret);
+	return r < 0 ? r : open_spaces(cfg, pidfd, ret);
 }
 
 static int make_anew(const struct holder_config *cfg, const char *key, struct holder *ret, struct err *e)
@@ -303,7 +309,7 @@ static int make_anew(const struct holder_config *cfg, const char *key, struct ho
 
 	if (holder_make(cfg, key, &pidfd, e) < 0)
 		return -e->no;
-	return open_spaces(pidfd, ret) < 0 ? err_set(e, ESRCH, "it has ended at once") : 0;
+	return open_spaces(cfg, pidfd, ret) < 0 ? err_set(e, ESRCH, "it has ended at once") : 0;
 }
 
 int holder_get(const struct holder_config *cfg, const char *key, struct holder *ret, struct err *e)
@@ -316,13 +322,20 @@ int holder_get(const struct holder_config *cfg, const char *key, struct holder *
 	lock = openat(cfg->dir_fd, ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (lock < 0 || flock(lock, LOCK_EX) < 0)
 		return err_sys(e, "lock the holders");
-	if (holder_find(cfg, key, ret) == 0) /* another builder was faster */
+	int r = holder_find(cfg, key, ret);
+
+	if (r == 0) /* another builder was faster */
 		return 0;
 	pending_name(key, name);
 	/* its maker was killed meanwhile */
 	if (proc_record_open(cfg->dir_fd, name, cfg->boot_id, &pidfd) == 0)
 		(void)proc_kill(pidfd);
-	return make_anew(cfg, key, ret, e) < 0 ? err_wrap(e, "make the holder of template '%.8s'", key) : 0;
+	if (make_anew(cfg, key, ret, e) < 0)
+		return err_wrap(e, "make the holder of template '%.8s'", key);
+	/* The old one lives on without a record: the sandboxes of early versions die with theirs. */
+	if (r == -ESTALE)
+		log_info("replaced a holder that was made for fewer sandboxes", "template=%.8s", key);
+	return 0;
 }
 
 void holder_end_strays(const struct holder_config *cfg)
@@ -361,4 +374,5 @@ void holder_end_all(const struct holder_config *cfg)
 		(void)unlinkat(cfg->dir_fd, de->d_name, 0);
 	}
 	(void)closedir(d);
+	holder_end_strays(cfg); /* those that were replaced */
 }

@@ -5,6 +5,9 @@
  * holder outlives the warden and the builders, which find it by the record RUN/holders/KEY. It is killed when the
  * engine is closed while no sandbox runs.
  *
+ * A holder that an earlier server made for fewer slots is replaced by the next start, since a uid map cannot grow. It
+ * is left alone until the engine is closed while no sandbox runs.
+ *
  * Nothing depends on the holder's life. It is pid 1 of a pid namespace that holds no other process. The pid
  * namespaces of sandboxes are direct children of the host's, because the exit of a pid 1 kills every process below
  * it. A sandbox made with a holder keeps its namespaces after the holder has died, and the next start makes a new

@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
@@ -170,19 +171,36 @@ static int open_network(struct engine *en, const struct engine_record *live, siz
 }
 
 struct live {
-	const struct engine_record *r;
+	const char **ids; /* sorted */
 	size_t n;
 };
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
 static bool is_live(const char *id, void *arg)
 {
 	const struct live *l = arg;
 
-	for (size_t i = 0; i < l->n; i++) {
-		if (strcmp(l->r[i].spec.id, id) == 0)
-			return true;
-	}
-	return false;
+	return bsearch(&id, l->ids, l->n, sizeof *l->ids, by_name) != NULL;
+}
+
+/* Removes cgroups and disks of sandboxes that are gone. */
+static int keep_only(struct engine *en, const struct engine_record *live, size_t n, struct err *e)
+{
+	autofree const char **ids = calloc(n + 1, sizeof *ids);
+	struct live l = { ids, n };
+
+	if (!ids)
+		return err_set(e, ENOMEM, "out of memory");
+	for (size_t i = 0; i < n; i++)
+		ids[i] = live[i].spec.id;
+	qsort(ids, n, sizeof *ids, by_name);
+	cgroup_keep_only(en->cgroups, is_live, &l);
+	storage_keep_only(en->storage, is_live, &l);
+	return 0;
 }
 
 /* A throttle applies to a whole disk; a partition's parent in sysfs is its disk. 0: no disk that could be
@@ -248,8 +266,8 @@ static int open_parts(struct engine *en, const struct engine_record *live, size_
 	    open_network(en, live, n_live, e) < 0)
 		return -e->no;
 	open_disks(en);
-	cgroup_keep_only(en->cgroups, is_live, &(struct live) { live, n_live });
-	storage_keep_only(en->storage, is_live, &(struct live) { live, n_live });
+	if (keep_only(en, live, n_live, e) < 0)
+		return -e->no;
 	/* To the host's namespace all sandboxes of an instance are one user, so they share these limits. */
 	raise_to("/proc/sys/fs/inotify/max_user_instances", 256ull * c->max_sandboxes);
 	raise_to("/proc/sys/fs/inotify/max_user_watches", 4ull << 20);
@@ -293,7 +311,7 @@ static int open_parts(struct engine *en, const struct engine_record *live, size_
 static int ns_open(const struct engine_config *cfg, const struct engine_record *live, size_t n_live,
     struct engine **ret, struct err *e)
 {
-	if (cfg->instance >= SLOT_INSTANCES || cfg->max_sandboxes == 0 || cfg->max_sandboxes > SLOT_MAX)
+	if (cfg->instance >= SLOT_INSTANCES || cfg->max_sandboxes == 0 || cfg->max_sandboxes > slot_usable())
 		return err_set(e, EINVAL, "open the engine: instance %u with %u sandboxes", cfg->instance,
 		    cfg->max_sandboxes);
 	struct engine *en = malloc(sizeof *en);

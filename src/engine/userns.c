@@ -15,6 +15,9 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/str.h"
+
+#define MAP_TEXT_MAX 1024 /* some 30 ranges; the kernel takes a page */
 
 pid_t userns_fork(uint64_t flags, int cgroup_fd, int *ret_pidfd)
 {
@@ -37,19 +40,18 @@ pid_t userns_fork(uint64_t flags, int cgroup_fd, int *ret_pidfd)
 	return (pid_t)r;
 }
 
-int userns_map(pid_t pid, uint32_t first, uint32_t count, struct err *e)
-{
-	autoclose int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	return proc < 0 ? err_sys(e, "open /proc") : userns_map_at(proc, pid, first, count, e);
-}
-
-int userns_map_at(int proc_fd, pid_t pid, uint32_t first, uint32_t count, struct err *e)
+/* A map is written once, and in one call. */
+static int map_at(int proc_fd, pid_t pid, const struct id_map *v, size_t n, struct err *e)
 {
 	static const char *const files[] = { "uid_map", "gid_map" };
-	char path[48], text[48];
+	char path[48], text[MAP_TEXT_MAX];
+	size_t used = 0;
 
-	(void)snprintf(text, sizeof text, "0 %u %u\n", first, count);
+	for (size_t i = 0; i < n && used < sizeof text; i++)
+		used += (size_t)snprintf(text + used, sizeof text - used, "%u %u %u\n", v[i].inside, v[i].outside,
+		    v[i].count);
+	if (used >= sizeof text)
+		return err_set(e, E2BIG, "write an id map of %zu ranges", n);
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		(void)snprintf(path, sizeof path, "%d/%s", pid, files[i]);
 		int r = file_write(proc_fd, path, text);
@@ -58,6 +60,46 @@ int userns_map_at(int proc_fd, pid_t pid, uint32_t first, uint32_t count, struct
 			return err_set(e, -r, "write %s: %s", files[i], strerror(-r));
 	}
 	return 0;
+}
+
+int userns_map(pid_t pid, uint32_t first, uint32_t count, struct err *e)
+{
+	autoclose int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return proc < 0 ? err_sys(e, "open /proc") : userns_map_at(proc, pid, first, count, e);
+}
+
+int userns_maps(pid_t pid, const struct id_map *v, size_t n, struct err *e)
+{
+	autoclose int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return proc < 0 ? err_sys(e, "open /proc") : map_at(proc, pid, v, n, e);
+}
+
+int userns_map_at(int proc_fd, pid_t pid, uint32_t first, uint32_t count, struct err *e)
+{
+	return map_at(proc_fd, pid, &(struct id_map) { 0, first, count }, 1, e);
+}
+
+bool userns_has_maps(pid_t pid, const struct id_map *v, size_t n)
+{
+	char path[48], text[MAP_TEXT_MAX];
+	size_t found = 0;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/uid_map", pid);
+	if (file_read(AT_FDCWD, path, text, sizeof text) <= 0)
+		return false;
+	for (struct str rest = str_of(text); rest.p && rest.n > 0;) {
+		struct str line = str_cut(&rest, '\n');
+		struct id_map m;
+
+		/* the line ends in the text, which ends with a zero */
+		if (sscanf(line.p, "%u %u %u", &m.inside, &m.outside, &m.count) != 3)
+			return false;
+		for (size_t i = 0; i < n; i++)
+			found += m.inside == v[i].inside && m.outside == v[i].outside && m.count == v[i].count;
+	}
+	return found == n;
 }
 
 static int open_userns(pid_t pid)

@@ -76,7 +76,11 @@ static const struct member webhooks_members[] = {
 #include "ipc/settings_of.tbl"
 };
 
-static const struct member refusals_members[] = { MEMBER(refusals, NUMBER, uid_base, "")
+static const struct member refusals_members[] = {
+	/* clang-format off */
+	MEMBER(refusals, NUMBER, n_uids, "")
+	MEMBER(refusals, OTHER, uids, "")
+/* clang-format on */
 #define OF refusals
 #include "ipc/settings_of.tbl"
 };

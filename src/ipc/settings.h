@@ -72,9 +72,11 @@ struct webhooks_options {
 #include "ipc/settings_of.tbl"
 };
 
+#define REFUSALS_RANGES_MAX 7
+
 struct refusals_options {
 	uint64_t layout;
-	uint32_t uid_base; /* the first uid of sandboxes */
+	uint32_t n_uids, uids[REFUSALS_RANGES_MAX]; /* first uids of the ranges of sandboxes: engine/slot.h */
 #define OF refusals
 #include "ipc/settings_of.tbl"
 };

@@ -56,7 +56,7 @@ static void take_record(struct tally *t, const char *p, size_t n)
 	struct au_event *ev = refusals_tally_add(t, &r, clock_mono_ms());
 
 	if (ev)
-		ev->pid = pid_inside(r.pid, r.uid - (r.uid - t->base) % TALLY_SLOT_UIDS);
+		ev->pid = pid_inside(r.pid, r.uid - r.uid % TALLY_SLOT_UIDS);
 }
 
 static void read_some(struct tally *t)
@@ -85,12 +85,12 @@ static void tell(struct tally *t)
 		(void)send(FD_WARDEN, &ev, sizeof ev, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-static int serve(uint32_t base)
+static int serve(const struct refusals_options *o)
 {
 	static struct tally t;
 	struct pollfd fds[] = { { .fd = FD_WARDEN, .events = POLLIN }, { .fd = FD_AUDIT, .events = POLLIN } };
 
-	tally_init(&t, base);
+	tally_init(&t, o->uids, o->n_uids);
 	for (;;) {
 		int n = poll(fds, ARRAY_LEN(fds), tally_wait_ms(&t, clock_mono_ms()));
 
@@ -121,5 +121,6 @@ int main(void)
 		log_error("could not start", "err=%s", e.text);
 		return 1;
 	}
-	return serve(opt.uid_base);
+	_Static_assert(TALLY_RANGES == REFUSALS_RANGES_MAX, "all fit");
+	return serve(&opt);
 }

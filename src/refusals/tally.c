@@ -4,10 +4,29 @@
 
 #include <string.h>
 
-void tally_init(struct tally *t, uint32_t base)
+void tally_init(struct tally *t, const uint32_t *uids, uint32_t n_uids)
 {
 	memset(t, 0, sizeof *t);
-	t->base = base;
+	t->n_uids = n_uids < TALLY_RANGES ? n_uids : TALLY_RANGES;
+	memcpy(t->uids, uids, t->n_uids * sizeof *uids);
+}
+
+/* TALLY_SLOTS: of no sandbox. */
+static uint32_t slot_of(const struct tally *t, uint32_t uid)
+{
+	for (uint32_t i = 0; i < t->n_uids; i++) {
+		uint32_t within = (uid - t->uids[i]) / TALLY_SLOT_UIDS;
+
+		if (uid >= t->uids[i] && within < TALLY_RANGE)
+			return i * TALLY_RANGE + within;
+	}
+	return TALLY_SLOTS;
+}
+
+static void forget(struct tally *t)
+{
+	t->n = t->n_taken = 0;
+	memset(t->slot, 0, sizeof t->slot);
 }
 
 static struct au_event *push(struct tally *t, enum au_type type, uint32_t uid, uint64_t now_ms)
@@ -28,8 +47,8 @@ static struct au_event *find(struct tally *t, uint32_t slot, const struct record
 	for (size_t i = 0; i < t->n; i++) {
 		struct au_event *ev = &t->pending[i];
 
-		if (ev->type == AU_DENIED && (ev->uid - t->base) / TALLY_SLOT_UIDS == slot && ev->nr == r->nr &&
-		    ev->arch == r->arch && memcmp(ev->comm, r->comm, sizeof ev->comm) == 0)
+		if (ev->type == AU_DENIED && slot_of(t, ev->uid) == slot && ev->nr == r->nr && ev->arch == r->arch &&
+		    memcmp(ev->comm, r->comm, sizeof ev->comm) == 0)
 			return ev;
 	}
 	return NULL;
@@ -37,9 +56,9 @@ static struct au_event *find(struct tally *t, uint32_t slot, const struct record
 
 struct au_event *refusals_tally_add(struct tally *t, const struct record *r, uint64_t now_ms)
 {
-	uint32_t slot = (r->uid - t->base) / TALLY_SLOT_UIDS;
+	uint32_t slot = slot_of(t, r->uid);
 
-	if (r->uid < t->base || slot >= TALLY_SLOTS)
+	if (slot == TALLY_SLOTS)
 		return NULL;
 	if (++t->slot[slot].records == TALLY_FLOOD)
 		(void)push(t, AU_FLOOD, r->uid, now_ms);
@@ -65,7 +84,7 @@ bool tally_take(struct tally *t, uint64_t now_ms, struct au_event *ret)
 		return false;
 	*ret = t->pending[t->n_taken++];
 	if (t->n_taken == t->n)
-		tally_init(t, t->base);
+		forget(t);
 	return true;
 }
 

@@ -15,15 +15,17 @@
 #include "refusals/record.h"
 
 #define TALLY_MS 200
-#define TALLY_SLOTS 2048 /* upper bound of the sandboxes of an instance */
+#define TALLY_RANGES 7 /* of uids, each of TALLY_RANGE slots: engine/slot.h */
+#define TALLY_RANGE 2048u
+#define TALLY_SLOTS (TALLY_RANGES * TALLY_RANGE)
 #define TALLY_SLOT_UIDS 65536u
 #define TALLY_EACH_MAX 4
 #define TALLY_MAX 512
 #define TALLY_FLOOD 100
 
 struct tally {
-	uint32_t base;     /* first uid of the sandboxes; each has TALLY_SLOT_UIDS of them */
-	uint64_t since_ms; /* time of the first record; undefined if n == 0 */
+	uint32_t n_uids, uids[TALLY_RANGES]; /* first uids of the ranges; a sandbox has TALLY_SLOT_UIDS of them */
+	uint64_t since_ms;                   /* time of the first record; undefined if n == 0 */
 	size_t n, n_taken;
 	struct au_event pending[TALLY_MAX];
 	struct {
@@ -32,7 +34,7 @@ struct tally {
 	} slot[TALLY_SLOTS];
 };
 
-void tally_init(struct tally *t, uint32_t base);
+void tally_init(struct tally *t, const uint32_t *uids, uint32_t n_uids);
 
 /* Adds a record. Returns the event that it starts, whose pid the caller may fill in; or NULL: it was counted, or
  * does not belong to a sandbox. */

@@ -2,6 +2,7 @@
 /* aside: pidfds that free themselves. */
 #include "warden/aside.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -130,8 +131,19 @@ int aside_run(struct loop *l, void (*fn)(void *arg), void (*done)(void *arg), vo
 	return r;
 }
 
+int unit_fd(int fd)
+{
+	int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, UNIT_FDS);
+
+	if (high < 0)
+		return fd;
+	fd_close(fd);
+	return high;
+}
+
 void warden_let_go(const struct warden *w)
 {
+	(void)syscall(SYS_close_range, UNIT_FDS, ~0u, 0);
 	fd_close(w->registry_fd);
 	fd_close(w->pid_fd);
 	fd_close(w->notify_fd);

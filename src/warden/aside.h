@@ -28,7 +28,12 @@ int aside_run(struct loop *l, void (*fn)(void *arg), void (*done)(void *arg), vo
  * pipe that the child shares with the warden. */
 void aside_signals(void);
 
-/* For every child that runs engine code for long. Closes the warden's locks, listeners and links, which would
- * otherwise outlive a killed warden. Also makes the child dumpable: the warden is not, and only host root may
- * open /proc/PID/uid_map of the descendants of a process that is not dumpable. */
+/* Moves a descriptor that is kept for a unit to a number of UNIT_FDS or more, where a child closes all of them at once.
+ * Returns it, or fd itself if that fails. */
+#define UNIT_FDS 4096
+int unit_fd(int fd);
+
+/* For every child that runs engine code for long. Closes the warden's locks, listeners, links and what it keeps for
+ * units, which would otherwise outlive a killed warden. Also makes the child dumpable: the warden is not, and only host
+ * root may open /proc/PID/uid_map of the descendants of a process that is not dumpable. */
 void warden_let_go(const struct warden *w);

@@ -29,6 +29,20 @@ static const struct {
 	{ "/proc/sys/kernel/pid_max", 1048576 }, /* 64 full sandboxes would use up the default of 32768 */
 };
 
+/* Limits that grow with the number of places for sandboxes: so many for each, and some for the host. The kernel counts
+ * the namespaces of all sandboxes of a server as those of one user. An idle sandbox has three processes. */
+static const struct {
+	const char *path;
+	uint64_t each, more;
+} place_limits[] = {
+	{ "/proc/sys/kernel/threads-max", 32, 16384 }, { "/proc/sys/kernel/pty/max", 128, 7168 },
+	{ "/proc/sys/user/max_user_namespaces", 8, 4096 }, { "/proc/sys/user/max_pid_namespaces", 8, 4096 },
+	{ "/proc/sys/user/max_net_namespaces", 8, 4096 }, { "/proc/sys/user/max_mnt_namespaces", 8, 4096 },
+	{ "/proc/sys/user/max_ipc_namespaces", 8, 4096 }, { "/proc/sys/user/max_uts_namespaces", 8, 4096 },
+	{ "/proc/sys/user/max_cgroup_namespaces", 8, 4096 }, { "/proc/sys/net/netfilter/nf_conntrack_max", 16, 65536 },
+	{ "/proc/sys/net/core/bpf_jit_limit", 64 << 10, 64 << 20 }, /* the filters of a sandbox take 45 KiB */
+};
+
 static void raise_sysctl(const char *path, uint64_t at_least)
 {
 	char text[32];
@@ -54,6 +68,12 @@ void isolate_host(void)
 {
 	for (size_t i = 0; i < ARRAY_LEN(host_limits); i++)
 		raise_sysctl(host_limits[i].path, host_limits[i].at_least);
+}
+
+void isolate_places(uint32_t n)
+{
+	for (size_t i = 0; i < ARRAY_LEN(place_limits); i++)
+		raise_sysctl(place_limits[i].path, place_limits[i].each * n + place_limits[i].more);
 }
 
 int isolate_mounts(struct err *e)

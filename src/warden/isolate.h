@@ -8,9 +8,12 @@
  *	power	drops the capabilities that the warden never uses; last, when all sockets and the engine are open */
 #pragma once
 
+#include <stdint.h>
+
 #include "base/err.h"
 
 void isolate_host(void);
+void isolate_places(uint32_t n); /* raises those that grow with the number of places; once the firewall is loaded */
 int isolate_mounts(struct err *e);
 int isolate_calls(struct err *e);
 int isolate_power(struct err *e);

@@ -19,6 +19,7 @@
 #include "warden/warden.h"
 
 struct keeper {
+	LIST_ENTRY(keeper) link;
 	struct unit *sb;
 	enum msg_type op;
 	uint32_t flags;           /* KEEP_* */
@@ -234,6 +235,7 @@ void keeper_begin(struct unit *sb, const struct msg_keep *m)
 	};
 	memcpy(k->name, m->name, sizeof k->name);
 	memcpy(k->request, m->request, sizeof k->request);
+	LIST_INSERT_HEAD(&w->keepers, k, link);
 	if (keeper_fork(k, &e) < 0) {
 		front_error(w, w->life, k->seq, e.no, e.text);
 		k->seq = 0;
@@ -260,10 +262,11 @@ bool keeper_puts_off(struct unit *sb, uint32_t seq)
 
 bool keeper_writes(const struct warden *w, const char *name)
 {
-	for (size_t i = 0; i < SLOTS_MAX; i++) {
-		const struct keeper *k = w->slots[i] ? w->slots[i]->keeper : NULL;
+	const struct keeper *k;
 
-		if (k && strcmp(k->name, name) == 0)
+	LIST_FOREACH(k, &w->keepers, link)
+	{
+		if (strcmp(k->name, name) == 0)
 			return true;
 	}
 	return false;
@@ -279,6 +282,7 @@ void keeper_free(struct keeper *k)
 		front_error(w, k->life, k->seq, ECANCELED, "the sandbox goes on, or has ended");
 	if (k->thaw_seq)
 		front_error(w, k->thaw_life, k->thaw_seq, ENOENT, "the sandbox has ended");
+	LIST_REMOVE(k, link);
 	watch_free(k->watch);
 	fd_close(k->sock);
 	if (k->pid > 0)

@@ -46,7 +46,9 @@
 /* if paused sandboxes are to be killed, the front first writes their memory to disk, for a minute at most */
 #define STOP_WRITES_MS 75000
 #define UNKNOWN_FREE_MB 8192
-#define SLOTS_SPARE 16 /* for sandboxes that are ending */
+#define SLOTS_SPARE 16   /* for sandboxes that are ending */
+#define FILES_EACH 2     /* descriptors that the warden keeps for a sandbox */
+#define FILES_OTHER 1024 /* for all else */
 
 struct programs {
 	char front[PATH_MAX], egress[PATH_MAX], agent[PATH_MAX], init[PATH_MAX];
@@ -59,11 +61,12 @@ static bool work_left(const struct warden *w)
 {
 	if (w->cfg.on_stop == STOP_KILL)
 		return w->n_sandboxes > 0;
-	for (size_t i = 0; i < SLOTS_MAX; i++) {
-		const struct unit *sb = w->slots[i];
+	const struct unit *sb;
 
+	LIST_FOREACH(sb, &w->units, all)
+	{
 		/* a reason: it was killed and is about to end */
-		if (sb && (sb->state != UNIT_RUNNING || sb->reason))
+		if (sb->state != UNIT_RUNNING || sb->reason)
 			return true;
 	}
 	return false;
@@ -73,8 +76,10 @@ void warden_settle(struct warden *w)
 {
 	if (!w->stopping || service_running(w->front))
 		return;
-	if (w->cfg.on_stop == STOP_KILL)
+	if (w->cfg.on_stop == STOP_KILL && !w->ended_all) {
+		w->ended_all = true;
 		units_kill_all(w); /* those that were left to the front */
+	}
 	if (work_left(w))
 		return;
 	if (service_running(w->agent)) {
@@ -218,6 +223,68 @@ static int open_loop(struct warden *w, struct err *e)
 	return 0;
 }
 
+/* A sandbox takes a descriptor for its first process, and one to be told of out-of-memory kills. Without enough for
+ * both, the first comes first. */
+static void open_files(struct warden *w)
+{
+	rlim_t want = UNIT_FDS + FILES_OTHER + (rlim_t)FILES_EACH * w->n_slots, least_files = FILES_OTHER + w->n_slots;
+	struct rlimit l;
+
+	w->max_watched = w->n_slots;
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur >= want)
+		return;
+	struct rlimit more = { want, l.rlim_max > want ? l.rlim_max : want };
+
+	if (setrlimit(RLIMIT_NOFILE, &more) == 0)
+		return;
+	if (l.rlim_cur < least_files) {
+		log_warn("the limit of open files may be reached before max_sandboxes", "limit=%llu wanted=%llu",
+		    (unsigned long long)l.rlim_cur, (unsigned long long)want);
+		return;
+	}
+	w->max_watched = (uint32_t)least(w->n_slots, l.rlim_cur - least_files);
+	if (w->max_watched < w->n_slots)
+		log_warn("few open files are allowed: out-of-memory kills in some sandboxes are reported later",
+		    "limit=%llu wanted=%llu watched=%u", (unsigned long long)l.rlim_cur, (unsigned long long)want,
+		    w->max_watched);
+}
+
+/* Chooses the number of slots, and takes the areas of uids that they need. */
+static int open_slots(struct warden *w, struct err *e)
+{
+	uint64_t spare = w->cfg.max_sandboxes / 4 + SLOTS_SPARE;
+	uint32_t want = (uint32_t)least(SLOTS_MAX, w->cfg.max_sandboxes + spare), areas[SLOT_AREAS_EACH], n = 0;
+	uint32_t want_areas = want <= SLOT_HOME ? 0 : (want - SLOT_HOME + SLOT_OF_AREA - 1) / SLOT_OF_AREA;
+
+	if (registry_areas(REGISTRY_DIR, w->instance, w->registry_fd, want_areas, areas, &n, e) < 0)
+		return -e->no;
+	slot_areas_use(areas, n);
+	w->n_slots = (uint32_t)least(want, slot_usable());
+	if (w->n_slots < w->cfg.max_sandboxes)
+		return err_set(e, ENOSPC,
+		    "max_sandboxes = %llu needs %u areas of user ids, and the other servers of this machine leave %u: "
+		    "lower it to %u, or stop one of them",
+		    (unsigned long long)w->cfg.max_sandboxes, want_areas, n, w->n_slots);
+	w->next_slot = (uint32_t)w->cfg.first_place % w->n_slots;
+	if (w->n_slots < want)
+		log_warn("few spare places for sandboxes: a start may have to wait for those that are ending",
+		    "places=%u wanted=%u", w->n_slots, want);
+	open_files(w);
+	return 0;
+}
+
+/* -EPROTO: a sandbox runs with user ids that the registry does not give to this server. */
+static int check_slot(struct warden *w, const struct engine_spec *sp, struct err *e)
+{
+	if (sp->slot >= slot_usable())
+		return err_set(e, EPROTO,
+		    "sandbox '%s' runs in place %u, whose user ids " REGISTRY_DIR " does not give to this server",
+		    sp->id, sp->slot);
+	if (sp->slot >= w->n_slots) /* an earlier warden allowed more */
+		w->n_slots = sp->slot + 1;
+	return 0;
+}
+
 /* Step 2: opens the engine with the list of sandboxes that already run, and adopts those. The engine's helper
  * that runs CRIU must be started before the warden filters its own system calls (see engine/ckpt/ckpt.h), and
  * the loop is created only after that (isolate.h). */
@@ -225,20 +292,21 @@ static int open_engine(struct warden *w, const char *init, struct err *e)
 {
 	struct record *list = NULL;
 	struct engine_record *live = NULL;
-	uint64_t spare = w->cfg.max_sandboxes / 4 + SLOTS_SPARE;
 	uid_t egress_uid;
 	gid_t egress_gid;
 	size_t n = 0;
 
-	w->n_slots = (uint32_t)least(SLOTS_MAX, w->cfg.max_sandboxes + spare);
-	if (user_find(w->cfg.egress_user, &egress_uid, &egress_gid, e) < 0 ||
+	if (open_slots(w, e) < 0 || user_find(w->cfg.egress_user, &egress_uid, &egress_gid, e) < 0 ||
 	    records_load(w->records_dir, &list, &n, e) < 0)
 		return -e->no;
 	live = calloc(n + 1, sizeof *live);
 	for (size_t i = 0; live && i < n; i++) {
 		live[i] = list[i].er;
-		if (live[i].spec.slot >= w->n_slots) /* an earlier warden allowed more */
-			w->n_slots = live[i].spec.slot + 1;
+		if (check_slot(w, &live[i].spec, e) < 0) {
+			records_free(list, n);
+			free(live);
+			return -e->no;
+		}
 	}
 	choose_pool(&w->cfg);
 	struct engine_config ec = {
@@ -269,6 +337,8 @@ static int open_engine(struct warden *w, const char *init, struct err *e)
 		ec.own_keys[i] = w->cfg.templates[i].key;
 	int r = live ? w->ops->open(&ec, live, n, &w->engine, e) : err_set(e, ENOMEM, "out of memory");
 
+	if (r == 0)
+		isolate_places(w->n_slots);
 	if (r == 0 && (isolate_calls(e) < 0 || open_loop(w, e) < 0)) {
 		w->ops->close(w->engine, n == 0);
 		w->engine = NULL;

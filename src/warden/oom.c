@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "loop/loop.h"
+#include "warden/aside.h"
 #include "warden/front_send.h"
 #include "warden/unit_state.h"
 #include "warden/warden.h"
@@ -75,10 +76,7 @@ static void look(struct unit *sb)
 	if (sb->state != UNIT_RUNNING || sb->w->ops->usage(sb->w->engine, &sb->er, &us, &e) < 0)
 		return;
 	if (us.oom_kills > sb->oom.seen) {
-		log_info("a process was killed at the memory limit", "id=%s kills=%u", sb->er.spec.id, us.oom_kills);
-		sb->oom.seen = us.oom_kills;
-		hurry(sb, us.oom_kills);
-		front_oom(sb->w, sb);
+		oom_seen(sb, us.oom_kills);
 	} else if (sb->oom.looks > 0) {
 		sb->oom.looks--;
 		timer_arm(sb->oom.timer, LOOK_MS);
@@ -115,6 +113,16 @@ static void on_event(void *user, int events)
 	look(sb);
 }
 
+void oom_seen(struct unit *sb, uint32_t kills)
+{
+	if (sb->state != UNIT_RUNNING || kills <= sb->oom.seen)
+		return;
+	log_info("a process was killed at the memory limit", "id=%s kills=%u", sb->er.spec.id, kills);
+	sb->oom.seen = kills;
+	hurry(sb, kills);
+	front_oom(sb->w, sb);
+}
+
 void oom_begin(struct unit *sb)
 {
 	struct warden *w = sb->w;
@@ -123,7 +131,11 @@ void oom_begin(struct unit *sb)
 
 	sb->oom.timer = timer_new(w->loop, on_timer, sb);
 	sb->oom.hurry = timer_new(w->loop, on_hurry, sb);
-	int how = w->ops->oom_watch(w->engine, &sb->er, &sb->oom.fd, &e);
+	bool few = w->n_watched >= w->max_watched;
+	int how = few ? 0 : w->ops->oom_watch(w->engine, &sb->er, &sb->oom.fd, &e);
+
+	sb->oom.fd = unit_fd(sb->oom.fd);
+	w->n_watched += sb->oom.fd >= 0;
 
 	if (!sb->oom.timer || !sb->oom.hurry || how < 0) {
 		log_warn("could not watch for out-of-memory kills: they are not reported", "id=%s err=%s",
@@ -133,6 +145,8 @@ void oom_begin(struct unit *sb)
 	/* An earlier warden has reported these, or they were missed. */
 	if (w->ops->usage(w->engine, &sb->er, &us, &e) == 0)
 		sb->oom.seen = us.oom_kills;
+	if (few)
+		return;
 	sb->oom.by_priority = how == ENGINE_OOM_PRIORITY;
 	sb->oom.watch = watch_new(w->loop, sb->oom.fd, sb->oom.by_priority ? WATCH_PRI : WATCH_IN, on_event, sb);
 }
@@ -142,5 +156,6 @@ void oom_end(struct unit *sb)
 	watch_free(take_ptr(&sb->oom.watch));
 	timer_free(take_ptr(&sb->oom.timer));
 	timer_free(take_ptr(&sb->oom.hurry));
+	sb->w->n_watched -= sb->oom.fd >= 0;
 	fd_close(take_fd(&sb->oom.fd));
 }

@@ -14,6 +14,7 @@
 #include "warden/handlers.h"
 #include "warden/keeper.h"
 #include "warden/link.h"
+#include "warden/oom.h"
 #include "warden/service/agent.h"
 #include "warden/service/egress.h"
 #include "warden/service/pull.h"
@@ -267,11 +268,13 @@ void op_list(struct warden *w, const void *msg)
 {
 	const struct msg_list *m = msg;
 
-	for (size_t i = 0; i < SLOTS_MAX; i++) {
-		const struct unit *sb = w->slots[i];
+	const struct unit *sb;
+
+	LIST_FOREACH(sb, &w->units, all)
+	{
 		struct msg_sandbox item;
 
-		if (!sb || sb->state != UNIT_RUNNING)
+		if (sb->state != UNIT_RUNNING)
 			continue;
 		memset(&item, 0, sizeof item);
 		item.head = head_of(RE_LIST_ITEM, m->head.seq);
@@ -299,6 +302,7 @@ void op_usage(struct warden *w, const void *msg)
 		return;
 	}
 	unit_used(sb, &us);
+	oom_seen(sb, us.oom_kills);
 	struct msg_usage re = {
 		.head = head_of(RE_USAGE, m->head.seq),
 		.mem_bytes = us.mem_bytes,

@@ -17,13 +17,13 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "engine/slot.h"
 #include "ipc/check.h"
 #include "warden/policy.h"
 #include "warden/records_v3.h"
 
 #define RECORD_MAGIC "atollrec"
 #define RECORD_VERSION 4
-#define SLOTS_MAX 2000
 #define ALIGN 8u
 
 struct file_head {
@@ -56,6 +56,7 @@ enum tag { /* never renumber */
 	TAG_EGRESS_BYTES,
 	TAG_EGRESS_BYTES_S,
 	TAG_OPEN_FILES,
+	TAG_FAR, /* its slot is beyond those that earlier versions know, which must not take the record for damaged */
 	TAG_END, /* not a tag: higher ones are of a later version */
 };
 
@@ -155,6 +156,8 @@ size_t record_encode(const struct record *r, char bytes[RECORD_FILE_MAX])
 	put_text(&o, TAG_TEMPLATE, sp->template_key);
 	put_text(&o, TAG_FROM, sp->from);
 	put_number(&o, TAG_SLOT, sp->slot);
+	if (sp->slot >= SLOT_HOME)
+		put_number(&o, TAG_FAR, 1);
 	put_number(&o, TAG_NO_INTERNET, sp->no_internet);
 	put_number(&o, TAG_MEM_BYTES, sp->limits.mem_bytes);
 	put_number(&o, TAG_DISK_BYTES, sp->limits.disk_bytes);
@@ -284,6 +287,7 @@ static bool take(const struct in *i, struct record *r)
 	case TAG_PID:
 	case TAG_IO_OPS_S:
 	case TAG_OPEN_FILES:
+	case TAG_FAR:
 		if (!number(i, INT32_MAX, &v))
 			return false;
 		break;
@@ -314,6 +318,8 @@ static bool take(const struct in *i, struct record *r)
 		break;
 	case TAG_OPEN_FILES:
 		l->open_files = (uint32_t)v;
+		break;
+	case TAG_FAR:
 		break;
 	default:
 		r->er.pid = (int32_t)v;
@@ -348,7 +354,7 @@ bool record_is_sound(const struct record *r)
 	const struct engine_spec *sp = &r->er.spec;
 
 	return (r->stage == RECORD_STARTING || r->stage == RECORD_LIVE) && check_id(sp->id) &&
-	    check_template_key(sp->template_key) && sp->slot < SLOTS_MAX &&
+	    check_template_key(sp->template_key) && sp->slot < SLOT_MAX &&
 	    check_text(r->er.boot_id, sizeof r->er.boot_id) && (r->stage != RECORD_LIVE || r->er.pid > 1);
 }
 
@@ -428,16 +434,7 @@ static int load_one(int dirfd, const char *name, struct record *ret)
 	return -EBADMSG;
 }
 
-static bool slot_seen(const struct record *list, size_t n, uint32_t slot)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (list[i].er.spec.slot == slot)
-			return true;
-	}
-	return false;
-}
-
-static void records_free(struct record *list, size_t n)
+void records_free(struct record *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		free(list[i].policy);
@@ -448,12 +445,14 @@ static void records_free(struct record *list, size_t n)
  * load. */
 static int load_all(int dirfd, DIR *d, struct record *list, size_t *ret_n, struct err *e)
 {
+	bool seen[SLOT_MAX] = { false };
+
 	for (struct dirent *de; (de = readdir(d));) {
 		size_t n = *ret_n;
 
 		if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0)
 			continue;
-		int r = n < SLOTS_MAX ? load_one(dirfd, de->d_name, &list[n]) : -EBADMSG;
+		int r = n < SLOT_MAX ? load_one(dirfd, de->d_name, &list[n]) : -EBADMSG;
 
 		if (r == -EPROTO)
 			return err_set(e, EPROTO,
@@ -461,7 +460,8 @@ static int load_all(int dirfd, DIR *d, struct record *list, size_t *ret_n, struc
 			    "one, "
 			    "or end its sandboxes first",
 			    de->d_name);
-		if (r == 0 && !slot_seen(list, n, list[n].er.spec.slot)) {
+		if (r == 0 && !seen[list[n].er.spec.slot]) {
+			seen[list[n].er.spec.slot] = true;
 			(*ret_n)++;
 			continue;
 		}
@@ -476,7 +476,7 @@ static int load_all(int dirfd, DIR *d, struct record *list, size_t *ret_n, struc
 
 int records_load(int dirfd, struct record **ret, size_t *ret_n, struct err *e)
 {
-	struct record *list = calloc(SLOTS_MAX, sizeof *list);
+	struct record *list = calloc(SLOT_MAX, sizeof *list);
 	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	size_t n = 0;

@@ -38,4 +38,5 @@ void record_remove(int dirfd, const char *id);
 
 /* Loads all valid records; invalid ones are logged and removed. -EPROTO: there is a record of a later version.
  * The caller frees *ret and the policies in it. */
+void records_free(struct record *list, size_t n);
 int records_load(int dirfd, struct record **ret, size_t *ret_n, struct err *e);

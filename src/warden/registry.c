@@ -13,9 +13,14 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "engine/slot.h"
 
 #define CGROUP_ROOT "/sys/fs/cgroup"
 #define CGROUP_DEPTH 6
+#define AREAS "areas" /* first word of the second line */
+#define TEXT_MAX (PATH_MAX + 128)
+
+_Static_assert(REGISTRY_SLOTS == SLOT_INSTANCES, "each has its numbers");
 
 typedef bool busy_fn(int dirfd, const char *name, int depth, const char *wanted);
 
@@ -81,21 +86,47 @@ static int open_slot(int dirfd, uint32_t slot, bool create)
 /* The state directory in the slot's file; "" if the file is missing or empty. */
 static void slot_owner(int dirfd, uint32_t slot, char owner[PATH_MAX])
 {
-	char name[16];
+	char name[16], text[TEXT_MAX];
 
 	(void)snprintf(name, sizeof name, "%u", slot);
-	if (file_read(dirfd, name, owner, PATH_MAX) < 0)
-		owner[0] = '\0';
-	owner[strcspn(owner, "\n")] = '\0';
+	owner[0] = '\0';
+	if (file_read(dirfd, name, text, sizeof text) >= 0)
+		(void)str_copy(owner, PATH_MAX, (struct str) { text, strcspn(text, "\n") });
 }
 
-static int write_owner(int fd, const char *state, struct err *e)
+/* The areas in the slot's file. A number that is none ends the list. */
+static uint32_t slot_areas(int dirfd, uint32_t slot, uint32_t ret[SLOT_AREAS_EACH])
 {
-	char text[PATH_MAX + 1];
-	int n = snprintf(text, sizeof text, "%s\n", state);
+	char name[16], text[TEXT_MAX];
+	uint32_t n = 0;
+	uint64_t a;
 
+	(void)snprintf(name, sizeof name, "%u", slot);
+	if (file_read(dirfd, name, text, sizeof text) < 0)
+		return 0;
+	struct str rest = str_of(text);
+
+	(void)str_cut(&rest, '\n');
+	struct str line = str_cut(&rest, '\n');
+
+	if (!str_is(str_cut(&line, ' '), AREAS))
+		return 0;
+	while (line.p && n < SLOT_AREAS_EACH && str_to_u64(str_cut(&line, ' '), SLOT_AREAS - 1, &a) == 0)
+		ret[n++] = (uint32_t)a;
+	return n;
+}
+
+/* The file is never shorter than it was before all of it is written: a server that is killed here keeps its slot. */
+static int write_owner(int fd, const char *state, const uint32_t *areas, uint32_t n_areas, struct err *e)
+{
+	char text[TEXT_MAX];
+	size_t n = (size_t)snprintf(text, sizeof text, "%s\n", state);
+
+	for (uint32_t i = 0; i < n_areas; i++)
+		n += (size_t)snprintf(text + n, sizeof text - n, "%s %u%s", i ? "" : AREAS, areas[i],
+		    i + 1 == n_areas ? "\n" : "");
 	/* The mode is set again, because an older version let everyone open the file, and so lock it. */
-	if (fchmod(fd, 0600) < 0 || ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) != n)
+	if (fchmod(fd, 0600) < 0 || pwrite(fd, text, n, 0) != (ssize_t)n || ftruncate(fd, (off_t)n) < 0)
 		return err_sys(e, "write the registry");
 	return 0;
 }
@@ -137,7 +168,7 @@ static int take_free(int dirfd, const char *state, uint32_t *ret_slot, int *ret_
 		slot_owner(dirfd, i, owner);
 		if (owner[0] && slot_has_processes(i))
 			continue;
-		if (write_owner(fd, state, e) < 0)
+		if (write_owner(fd, state, NULL, 0, e) < 0)
 			return -e->no;
 		*ret_slot = i;
 		*ret_fd = take_fd(&fd);
@@ -167,6 +198,57 @@ int registry_take(const char *dir, const char *state, uint32_t *ret_slot, int *r
 	int r = take_own(dirfd, state, ret_slot, ret_fd, e);
 
 	return r != 0 ? (r < 0 ? r : 0) : take_free(dirfd, state, ret_slot, ret_fd, e);
+}
+
+/* Returns whether a server has that slot, or sandboxes of one that is gone live on. */
+static bool slot_in_use(int dirfd, uint32_t slot)
+{
+	autoclose int fd = open_slot(dirfd, slot, false);
+
+	return fd >= 0 && (flock(fd, LOCK_EX | LOCK_NB) < 0 || slot_has_processes(slot));
+}
+
+/* Marks the areas of all other slots. */
+static void mark_taken(int dirfd, uint32_t own, bool taken[SLOT_AREAS])
+{
+	uint32_t areas[SLOT_AREAS_EACH];
+
+	for (uint32_t slot = 0; slot < REGISTRY_SLOTS; slot++) {
+		uint32_t n = slot == own ? 0 : slot_areas(dirfd, slot, areas);
+
+		if (n > 0 && !slot_in_use(dirfd, slot))
+			n = 0;
+		for (uint32_t i = 0; i < n; i++)
+			taken[areas[i]] = true;
+	}
+}
+
+int registry_areas(const char *dir, uint32_t slot, int fd, uint32_t want, uint32_t ret[SLOT_AREAS_EACH],
+    uint32_t *ret_n, struct err *e)
+{
+	autoclose int dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	autoclose int all = dirfd < 0 ? -1 : lock_all(dirfd);
+	bool taken[SLOT_AREAS] = { false };
+	char state[PATH_MAX];
+
+	if (all < 0)
+		return err_sys(e, "lock registry '%s'", dir);
+	slot_owner(dirfd, slot, state);
+	uint32_t n = slot_areas(dirfd, slot, ret), had = n;
+
+	mark_taken(dirfd, slot, taken);
+	for (uint32_t i = 0; i < n; i++)
+		taken[ret[i]] = true;
+	for (uint32_t a = 0; a < SLOT_AREAS && n < want && n < SLOT_AREAS_EACH; a++) {
+		if (!taken[a])
+			ret[n++] = a;
+	}
+	if (n > want && !slot_has_processes(slot)) /* otherwise sandboxes may be in them */
+		n = want;
+	if (n != had && write_owner(fd, state, ret, n, e) < 0)
+		return -e->no;
+	*ret_n = n;
+	return 0;
 }
 
 void registry_release(const char *dir, uint32_t slot)

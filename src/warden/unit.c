@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "loop/loop.h"
 #include "warden/aside.h"
 #include "warden/builder.h"
@@ -59,7 +60,7 @@ static void unit_set_state(struct unit *sb, enum unit_state to)
 	sb->state = to;
 }
 
-static struct unit *unit_new(struct warden *w, uint32_t slot)
+static struct unit *unit_new(struct warden *w, const char *id, uint32_t slot)
 {
 	struct unit *sb = calloc(1, sizeof *sb);
 
@@ -70,8 +71,8 @@ static struct unit *unit_new(struct warden *w, uint32_t slot)
 	sb->oom.fd = -1;
 	sb->pair = ENGINE_PAIR_NONE;
 	sb->er.spec.slot = slot;
-	w->slots[slot] = sb;
-	w->n_sandboxes++;
+	(void)str_copy(sb->er.spec.id, sizeof sb->er.spec.id, str_of(id));
+	slot_give(w, sb);
 	return sb;
 }
 
@@ -87,9 +88,9 @@ static void unit_free(struct unit *sb)
 	struct warden *w = sb->w;
 
 	refusals_blocked(w);
-	w->slots[sb->er.spec.slot] = NULL;
+	slot_clear(sb);
 	refusals_slot_free(w, sb->er.spec.slot);
-	w->n_sandboxes--;
+	egress_settled(sb);
 	builder_free(sb->builder);
 	keeper_free(sb->keeper);
 	pair_drop(&sb->pair);
@@ -235,8 +236,8 @@ static void unit_undo(struct unit *sb)
 
 static bool unit_watch(struct unit *sb, int pidfd)
 {
-	sb->pidfd = pidfd;
-	sb->watch = watch_new(sb->w->loop, pidfd, WATCH_IN, on_pidfd, sb);
+	sb->pidfd = unit_fd(pidfd);
+	sb->watch = watch_new(sb->w->loop, sb->pidfd, WATCH_IN, on_pidfd, sb);
 	return sb->watch != NULL;
 }
 
@@ -380,7 +381,7 @@ int unit_start(struct warden *w, const struct msg_start *m, struct err *e)
 		return err_set(e, EEXIST, "sandbox '%s' exists", m->id);
 	if (slot_take(w, restores ? NULL : m->template_key, &slot, &pair) < 0)
 		return err_set(e, EMFILE, "all %u places for sandboxes are taken", (unsigned)w->cfg.max_sandboxes);
-	struct unit *sb = unit_new(w, slot);
+	struct unit *sb = unit_new(w, m->id, slot);
 
 	if (sb) {
 		sb->pair = pair;
@@ -395,7 +396,6 @@ int unit_start(struct warden *w, const struct msg_start *m, struct err *e)
 	}
 	struct engine_spec *sp = &sb->er.spec;
 
-	memcpy(sp->id, m->id, sizeof sp->id);
 	memcpy(sp->template_key, m->template_key, sizeof sp->template_key);
 	memcpy(sp->from, m->from, sizeof sp->from);
 	sb->restoring = restores;
@@ -469,7 +469,7 @@ static void put_back_cap(struct unit *sb)
 
 void unit_adopt(struct warden *w, const struct record *r)
 {
-	struct unit *sb = unit_new(w, r->er.spec.slot);
+	struct unit *sb = unit_new(w, r->er.spec.id, r->er.spec.slot);
 	struct err e = ERR_INIT;
 	int pidfd = -1;
 
@@ -509,22 +509,25 @@ void unit_adopt(struct warden *w, const struct record *r)
 
 void units_kill_all(struct warden *w)
 {
-	for (size_t i = 0; i < SLOTS_MAX; i++) {
-		if (w->slots[i] && !w->slots[i]->reason)
-			unit_kill(w->slots[i]);
+	struct unit *sb;
+
+	LIST_FOREACH(sb, &w->units, all)
+	{
+		if (!sb->reason)
+			unit_kill(sb);
 	}
 }
 
 bool units_kill_running(struct warden *w)
 {
+	struct unit *sb;
 	bool left = false;
 
-	for (size_t i = 0; i < SLOTS_MAX; i++) {
-		struct unit *sb = w->slots[i];
-
-		if (sb && sb->state == UNIT_RUNNING && sb->frozen && !sb->reason)
+	LIST_FOREACH(sb, &w->units, all)
+	{
+		if (sb->state == UNIT_RUNNING && sb->frozen && !sb->reason)
 			left = true;
-		else if (sb)
+		else
 			unit_kill(sb);
 	}
 	return left;
@@ -543,18 +546,17 @@ void units_cancel_queue(struct warden *w)
 
 void units_disown(struct warden *w)
 {
-	for (size_t i = 0; i < SLOTS_MAX; i++) {
-		struct unit *sb = w->slots[i];
+	struct unit *sb;
 
-		if (sb && (sb->state == UNIT_QUEUED || sb->state == UNIT_BUILDING))
+	LIST_FOREACH(sb, &w->units, all)
+	{
+		if (sb->state == UNIT_QUEUED || sb->state == UNIT_BUILDING)
 			sb->unwanted = true;
 	}
 }
 
 void units_free(struct warden *w)
 {
-	for (size_t i = 0; i < SLOTS_MAX; i++) {
-		if (w->slots[i])
-			unit_free(w->slots[i]);
-	}
+	while (!LIST_EMPTY(&w->units))
+		unit_free(LIST_FIRST(&w->units));
 }

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "engine/engine.h"
 #include "ipc/msg.h"
@@ -22,11 +23,13 @@ enum unit_state { UNIT_QUEUED, UNIT_BUILDING, UNIT_RUNNING, UNIT_ENDING };
 
 struct unit {
 	struct warden *w;
+	LIST_ENTRY(unit) all, same; /* of all units, and of those with the same hash of their id */
 	enum unit_state state;
 	struct engine_record er;
 	struct held_policy *policy; /* NULL: internet on or off only */
 	bool frozen;
-	struct {                    /* what atoll-egress must acknowledge before the front is answered */
+	struct { /* what atoll-egress must acknowledge before the front is answered */
+		LIST_ENTRY(unit) link;
 		uint32_t seq;       /* 0: nothing pending */
 		uint32_t front_seq; /* of the OP_NETWORK that waits; 0: none, or the OP_START waits */
 		uint64_t life;

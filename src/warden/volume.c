@@ -214,10 +214,13 @@ void op_volume_connect(struct warden *w, const void *msg)
 
 static bool is_mounted(const struct warden *w, const char *name)
 {
-	for (size_t i = 0; i < SLOTS_MAX; i++) {
-		const struct engine_spec *sp = w->slots[i] ? &w->slots[i]->er.spec : NULL;
+	const struct unit *sb;
 
-		for (uint32_t k = 0; sp && k < sp->n_volumes; k++) {
+	LIST_FOREACH(sb, &w->units, all)
+	{
+		const struct engine_spec *sp = &sb->er.spec;
+
+		for (uint32_t k = 0; k < sp->n_volumes; k++) {
 			if (strcmp(sp->volumes[k].name, name) == 0)
 				return true;
 		}

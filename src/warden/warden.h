@@ -5,13 +5,16 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <sys/types.h>
 
 #include "engine/engine.h"
+#include "engine/slot.h"
 #include "warden/config.h"
 #include "warden/proto.h"
 
-#define SLOTS_MAX 2000
+#define SLOTS_MAX SLOT_MAX
+#define UNIT_BUCKETS 4096
 
 struct link;
 struct loop;
@@ -23,6 +26,9 @@ struct timer;
 struct volume_job;
 struct warm;
 struct watch;
+
+LIST_HEAD(unit_list, unit);
+LIST_HEAD(keeper_list, keeper);
 
 struct door { /* a listening socket that the front serves */
 	int fd;
@@ -57,6 +63,7 @@ struct warden {
 		struct link *link;             /* NULL while there is none */
 		uint32_t sent;                 /* number of the last message */
 		uint64_t asked_ms;             /* when the oldest unanswered message was sent; 0: none */
+		struct unit_list waiting;      /* whose policy is not acknowledged yet */
 	} eg;
 	struct agent_state {
 		struct link *link;   /* NULL while there is none */
@@ -85,7 +92,10 @@ struct warden {
 	int notify_fd;          /* to systemd, or whoever waits for the start; -1: nobody does */
 
 	struct unit *slots[SLOTS_MAX];
+	struct unit_list units, by_id[UNIT_BUCKETS]; /* all of them, and by the hash of their id */
+	struct keeper_list keepers;
 	uint32_t n_slots, n_sandboxes, next_slot;
+	uint32_t n_watched, max_watched; /* for out-of-memory kills; descriptors may not suffice for all */
 	struct unit *first_queued, **last_queued;
 	uint32_t n_networking;    /* children that change a sandbox's network */
 	uint32_t next_networking; /* the slot to serve next */
@@ -101,6 +111,7 @@ struct warden {
 	} pull;
 
 	bool stopping;
+	bool ended_all; /* the units that the front has left were killed */
 	int exit_code;
 	struct timer *front_timer, *tick_timer, *stop_timer;
 	struct sigwatch *on_term, *on_int, *on_hup;

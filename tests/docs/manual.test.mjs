@@ -11,7 +11,7 @@ import { pages, read, TOP } from './blocks.mjs'
 
 const ATOLL = path.join(server.buildDir, 'src/cli/atoll')
 const ATOLLD = path.join(server.buildDir, 'src/warden/atolld')
-const FOR_TESTS = ['restart-max-ms'] // of atolld
+const FOR_TESTS = ['first-place', 'restart-max-ms'] // of atolld
 const EVERYWHERE = ['api-url', 'sandbox-url', 'api-key', 'state', 'mock', 'help'] // "Which server" of the manual
 
 function help(...verb) {

@@ -6,6 +6,9 @@ import { execFileSync, spawn } from 'node:child_process'
 
 const UID_BASE = 0x10000000
 const UID_STEP = 0x08000000
+const AREA_BASE = 0x90000000 // uids of places from HOME on
+const HOME = 2000
+const AREA_PLACES = 2048
 
 function read(file) {
 	try {
@@ -94,7 +97,20 @@ export function slotOwner(stateDir) {
 	return list(REGISTRY)
 		.filter((name) => /^\d+$/.test(name))
 		.map(Number)
-		.find((slot) => read(path.join(REGISTRY, String(slot))).trim() === stateDir)
+		.find((slot) => read(path.join(REGISTRY, String(slot))).split('\n')[0] === stateDir)
+}
+
+// The areas of uids that a slot has, in their order.
+export function areasOf(slot) {
+	const line = /^areas (.*)$/m.exec(read(path.join(REGISTRY, String(slot))))
+	return line ? line[1].split(' ').map(Number) : []
+}
+
+// The first of a sandbox's 65536 uids.
+export function firstUidOf(slot, place) {
+	if (place < HOME) return UID_BASE + slot * UID_STEP + (place + 1) * 65536
+	const area = areasOf(slot)[Math.floor((place - HOME) / AREA_PLACES)]
+	return AREA_BASE + area * UID_STEP + ((place - HOME) % AREA_PLACES) * 65536
 }
 
 // Slots that cannot be taken: a warden has the file locked, or sandboxes of one that is gone live on.
@@ -113,7 +129,7 @@ export function slotHolders() {
 		.sort((a, b) => a - b)
 		.map((slot) => ({
 			slot,
-			stateDir: read(path.join(REGISTRY, String(slot))).trim(),
+			stateDir: read(path.join(REGISTRY, String(slot))).split('\n')[0],
 			pid: wardens.get(slot),
 		}))
 		.filter(({ slot, pid }) => pid || processesOf(slot).length > 0)
@@ -126,7 +142,11 @@ export function processesOf(slot, runDir) {
 	for (const pid of list('/proc')) {
 		if (!/^\d+$/.test(pid)) continue
 		const uid = /^Uid:\s+(\d+)/m.exec(read(`/proc/${pid}/status`))
-		const mapped = uid && Number(uid[1]) >= low && Number(uid[1]) < low + UID_STEP
+		const mapped =
+			uid &&
+			((Number(uid[1]) >= low && Number(uid[1]) < low + UID_STEP) ||
+				// in an area, which need not be known any more
+				(Number(uid[1]) >= AREA_BASE && read(`/proc/${pid}/cgroup`).includes(`/atoll${slot}/`)))
 		const daemon =
 			runDir &&
 			/(^|\/)atoll(d|-[a-z]+)?\0/.test(read(`/proc/${pid}/cmdline`)) &&
@@ -162,7 +182,7 @@ export function cgroupsOf(slot) {
 export function traceOf(slot, address) {
 	const [, , high, low] = address.split('.').map(Number)
 	const place = high * 256 + low - 256
-	const uids = UID_BASE + slot * UID_STEP + (place + 1) * 65536
+	const uids = firstUidOf(slot, place)
 	const pids = []
 	for (const pid of list('/proc')) {
 		const uid = /^\d+$/.test(pid) && /^Uid:\s+(\d+)/m.exec(read(`/proc/${pid}/status`))

@@ -14,6 +14,7 @@ import { Server } from '../lib/server.mjs'
 const ROOT = path.dirname(path.dirname(path.dirname(fileURLToPath(import.meta.url))))
 // image_packages: older servers do not know it
 const CONFIG = {
+	max_sandboxes: 2000,
 	on_stop: 'keep',
 	pool_size_mb: 3072,
 	checkpoint_after_s: 0,
@@ -299,7 +300,8 @@ async function main() {
 		for (const [name, thing] of Object.entries(THINGS)) had[name] = await thing.make(via(server))
 		old.signal('SIGTERM')
 		assert.equal(await old.exited, 0, 'exit status of the old server')
-		server = new Server(opt.buildDir, base, CONFIG)
+		// what it starts gets places that the old version did not have
+		server = new Server(opt.buildDir, base, CONFIG, { args: ['--first-place', '1999'] })
 		await server.start()
 		for (const [name, thing] of Object.entries(THINGS)) {
 			try {

@@ -16,11 +16,13 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/defaults.h"
 #include "base/fd.h"
 #include "base/landlock.h"
 #include "base/str.h"
 #include "cli/child.h"
 #include "cli/host/check.h"
+#include "cli/host/conffile.h"
 #include "cli/host/kernel_bugs.h"
 
 #ifndef PR_SCHED_CORE
@@ -201,24 +203,26 @@ static const struct {
 	bool raised; /* the server raises it on start */
 } limits[] = {
 	{ "/proc/sys/kernel/pid_max", "kernel.pid_max", 65536, true },
-	{ "/proc/sys/kernel/threads-max", "kernel.threads-max", 32768, false },
+	{ "/proc/sys/kernel/threads-max", "kernel.threads-max", 32768, true },
 	{ "/proc/sys/fs/file-max", "fs.file-max", 200000, true },
 	{ "/proc/sys/fs/inotify/max_user_instances", "fs.inotify.max_user_instances", 8192, true },
 	{ "/proc/sys/fs/inotify/max_user_watches", "fs.inotify.max_user_watches", 524288, true },
-	{ "/proc/sys/user/max_user_namespaces", "user.max_user_namespaces", 4096, false },
-	{ "/proc/sys/user/max_net_namespaces", "user.max_net_namespaces", 4096, false },
+	{ "/proc/sys/user/max_user_namespaces", "user.max_user_namespaces", 4096, true },
+	{ "/proc/sys/user/max_net_namespaces", "user.max_net_namespaces", 4096, true },
 	{ "/proc/sys/kernel/pty/max", "kernel.pty.max", 1024, true },
-	{ "/proc/sys/net/netfilter/nf_conntrack_max", "net.netfilter.nf_conntrack_max", 65536, false },
+	{ "/proc/sys/net/netfilter/nf_conntrack_max", "net.netfilter.nf_conntrack_max", 65536, true },
 };
 
 #define FILES_WANTED 65536ull /* per process: a connection uses two files */
+#define FILES_EACH 3ull       /* of a sandbox, with those of the spare places */
 
 void check_limits(const struct check_host *h, struct check_result *r)
 {
 	char low[200] = "", text[64], item[96];
+	unsigned long long n = conffile_number(h->config, "max_sandboxes", DEFAULT_MAX_SANDBOXES);
+	unsigned long long want = FILES_EACH * n > FILES_WANTED / 2 ? FILES_EACH * n + FILES_WANTED / 2 : FILES_WANTED;
 	struct rlimit files;
 
-	(void)h;
 	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
 		if (file_read(AT_FDCWD, limits[i].path, text, sizeof(text)) <= 0)
 			continue;
@@ -229,17 +233,17 @@ void check_limits(const struct check_host *h, struct check_result *r)
 		(void)snprintf(item, sizeof(item), "%s=%llu (%llu)", limits[i].name, now, limits[i].want);
 		put(low, sizeof(low), item);
 	}
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_max < FILES_WANTED) {
-		(void)snprintf(item, sizeof(item), "ulimit -Hn=%llu (%llu)", (unsigned long long)files.rlim_max,
-		    FILES_WANTED);
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_max < want) {
+		(void)snprintf(item, sizeof(item), "ulimit -Hn=%llu (%llu)", (unsigned long long)files.rlim_max, want);
 		put(low, sizeof(low), item);
 	}
 	if (!low[0]) {
 		check_found(r, CHECK_OK,
-		    "processes, open files, namespaces, terminals and tracked connections suffice for hundreds of "
-		    "sandboxes");
+		    "processes, open files, namespaces, terminals and tracked connections suffice for %llu sandboxes, "
+		    "or the server raises them",
+		    n);
 		return;
 	}
-	check_found(r, CHECK_WARN, "low for hundreds of sandboxes (recommended values in brackets): %s", low);
+	check_found(r, CHECK_WARN, "low for %llu sandboxes (recommended values in brackets): %s", n, low);
 	check_remedy(r, "raise them in /etc/sysctl.d; raise open files with LimitNOFILE= in the service unit");
 }

@@ -289,8 +289,10 @@ static int dump_all(struct dump *d, int image, bool brief, int sock, struct engi
 		return -e->no;
 	ret->total_us = clock_mono_us() - began;
 	uint64_t shared = ret->bytes > d->own_bytes ? ret->bytes - d->own_bytes : 0;
+	struct slot s;
 
-	return image_write_record(image, !brief, d->en->cfg.instance, d->r->extra_bytes + shared, &d->r->spec, e);
+	slot_fill(d->en->cfg.instance, d->r->spec.slot, &s);
+	return image_write_record(image, !brief, s.instance, s.root, d->r->extra_bytes + shared, &d->r->spec, e);
 }
 
 /* The process that asked for this may have died, and its successor may have thawed the sandbox. */

@@ -34,8 +34,8 @@ static uint64_t checksum(const void *p, size_t n)
 	return h;
 }
 
-int image_write_record(int image, bool durable, uint32_t instance, uint64_t extra_bytes, const struct engine_spec *spec,
-    struct err *e)
+int image_write_record(int image, bool durable, uint32_t instance, uint32_t root, uint64_t extra_bytes,
+    const struct engine_spec *spec, struct err *e)
 {
 	struct image_record r;
 
@@ -44,6 +44,7 @@ int image_write_record(int image, bool durable, uint32_t instance, uint64_t extr
 	r.version = VERSION;
 	r.size = sizeof r;
 	r.instance = instance;
+	r.root = root;
 	r.extra_bytes = extra_bytes;
 	memcpy(r.spec.id, spec->id, sizeof r.spec.id);
 	memcpy(r.spec.template_key, spec->template_key, sizeof r.spec.template_key);

@@ -33,15 +33,16 @@ struct image_spec {
 struct image_record {
 	char magic[8];
 	uint32_t version, size;
-	uint32_t instance, pad;
+	uint32_t instance;
+	uint32_t root; /* its uid 0 on the host; 0: an earlier version wrote it, and the slot says */
 	/* Bytes of its memory that were charged to others: pages shared with a zygote. */
 	uint64_t extra_bytes;
 	struct image_spec spec;
 	uint64_t sum; /* checksum of everything before it */
 };
 
-int image_write_record(int image, bool durable, uint32_t instance, uint64_t extra_bytes, const struct engine_spec *spec,
-    struct err *e);
+int image_write_record(int image, bool durable, uint32_t instance, uint32_t root, uint64_t extra_bytes,
+    const struct engine_spec *spec, struct err *e);
 /* -EBADMSG: torn, or of another version. */
 int image_read_record(int image, struct image_record *ret, struct err *e);
 int image_check_record(const void *p, size_t n, struct image_record *ret); /* -EBADMSG */

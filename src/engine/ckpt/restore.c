@@ -197,7 +197,11 @@ static int open_image(struct restore *rs, struct err *e)
 		return -e->no;
 	if (strcmp(rs->record.spec.template_key, rs->spec->template_key) != 0)
 		return err_set(e, EINVAL, "the image is of another template");
+	if (rs->record.instance >= SLOT_INSTANCES || rs->record.spec.slot >= SLOT_MAX)
+		return err_set(e, EBADMSG, "the record of the image names a slot that does not exist");
 	slot_fill(rs->record.instance, rs->record.spec.slot, &rs->was);
+	if (rs->record.root)
+		rs->was.root = rs->record.root;
 	if (image_ids_file(image, rs->criu.ids, e) < 0 ||
 	    criu_open(&rs->criu, rs->en->tools_fd, rs->en->criu_run_fd, take_fd(&image), true, e) < 0)
 		return -e->no;

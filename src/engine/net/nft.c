@@ -23,7 +23,7 @@
 #include "engine/net/nft_wire.h"
 #include "engine/slot.h"
 
-#define RULES_MAX (1 << 20)
+#define RULES_MAX (2 << 20)
 #define CONNECTIONS_MAX 2048 /* per sandbox: the host's connection tracking table is shared */
 /* Per sandbox, to the server: stops a sandbox that calls itself in a loop. */
 #define NAMES_CONNECTIONS_MAX 128

@@ -40,7 +40,7 @@ static int slot_of(const struct taken *t, const char *veth, uint32_t *ret)
 	unsigned instance, k;
 	char end;
 
-	if (sscanf(veth, "at%us%u%c", &instance, &k, &end) != 2 || instance != t->instance || k > SLOT_MAX)
+	if (sscanf(veth, "at%us%u%c", &instance, &k, &end) != 2 || instance != t->instance || k >= SLOT_MAX)
 		return -EBADMSG;
 	*ret = k;
 	return 0;

@@ -80,10 +80,11 @@ static void on_packet(void *user, const void *p, size_t n, const int *fds, size_
 		return;
 	}
 	w->eg.asked_ms = m.head.seq == w->eg.sent ? 0 : clock_mono_ms();
-	for (size_t i = 0; i < SLOTS_MAX; i++) {
-		struct unit *sb = w->slots[i];
+	struct unit *sb, *next;
 
-		if (sb && sb->telling.seq == m.head.seq)
+	for (sb = LIST_FIRST(&w->eg.waiting); sb; sb = next) {
+		next = LIST_NEXT(sb, telling.link);
+		if (sb->telling.seq == m.head.seq)
 			w->eg.told(sb);
 	}
 }
@@ -104,6 +105,7 @@ static const struct link_ops link_ops = { .on_packet = on_packet, .on_gone = on_
 static void on_up(void *user, int fd)
 {
 	struct warden *w = user;
+	struct unit *sb;
 
 	log_info("resolver started", "pid=%d", (int)service_pid(w->egress));
 	w->eg.link = link_new(w->loop, fd, &link_ops, w);
@@ -111,10 +113,9 @@ static void on_up(void *user, int fd)
 		service_restart(w->egress);
 		return;
 	}
-	for (size_t i = 0; i < SLOTS_MAX; i++) {
-		struct unit *sb = w->slots[i];
-
-		if (!sb || sb->state == UNIT_ENDING || !held_policy_proxied(sb->policy))
+	LIST_FOREACH(sb, &w->units, all)
+	{
+		if (sb->state == UNIT_ENDING || !held_policy_proxied(sb->policy))
 			continue;
 		send_policy(sb);
 		if (sb->telling.seq)
@@ -123,10 +124,9 @@ static void on_up(void *user, int fd)
 	struct eg_plain ready = { next_head(w, EG_READY) };
 
 	link_send(w->eg.link, &ready, sizeof ready, -1);
-	for (size_t i = 0; i < SLOTS_MAX; i++) { /* a new process knows no policies, so none needs to be cleared */
-		struct unit *sb = w->slots[i];
-
-		if (sb && sb->telling.seq && !held_policy_proxied(sb->policy))
+	LIST_FOREACH(sb, &w->eg.waiting, telling.link)
+	{ /* a new process knows no policies, so none needs to be cleared */
+		if (!held_policy_proxied(sb->policy))
 			sb->telling.seq = w->eg.sent;
 	}
 	egress_introduce(w);
@@ -226,8 +226,18 @@ void egress_tell(struct unit *sb, bool had)
 		send_policy(sb);
 	else if (w->eg.link)
 		send_clear(sb);
+	if (!sb->telling.seq)
+		LIST_INSERT_HEAD(&w->eg.waiting, sb, telling.link);
 	/* Without a link the next process gets the policy; any number but 0 makes the request wait for that. */
 	sb->telling.seq = w->eg.link ? w->eg.sent : UINT32_MAX;
+}
+
+void egress_settled(struct unit *sb)
+{
+	if (!sb->telling.seq)
+		return;
+	LIST_REMOVE(sb, telling.link);
+	sb->telling.seq = 0;
 }
 
 void egress_forget(struct unit *sb)

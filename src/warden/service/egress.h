@@ -22,4 +22,5 @@ void egress_introduce(struct warden *w);
 /* The sandbox's policy has changed; had: the previous one was sent. Calls told() when atoll-egress has the
  * new one, or immediately if there is nothing to send. */
 void egress_tell(struct unit *sb, bool had);
-void egress_forget(struct unit *sb); /* the sandbox has ended */
+void egress_settled(struct unit *sb); /* nothing is awaited for the sandbox any more */
+void egress_forget(struct unit *sb);  /* the sandbox has ended */

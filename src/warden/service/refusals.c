@@ -49,10 +49,7 @@ void refusals_listen(struct warden *w)
 /* Returns the sandbox with that uid; NULL if it is unknown or gone. */
 static struct unit *unit_of(const struct warden *w, uint32_t uid)
 {
-	struct slot first;
-
-	slot_fill(w->instance, 0, &first);
-	uint32_t k = uid < first.root ? SLOTS_MAX : (uid - first.root) / SLOT_UIDS;
+	uint32_t k = slot_of_uid(w->instance, uid);
 
 	return k < SLOTS_MAX ? w->slots[k] : NULL;
 }
@@ -165,6 +162,17 @@ static void on_down(void *user, const char *how)
 
 static const struct service_ops service_ops = { .on_up = on_up, .on_down = on_down };
 
+/* Of the home, the first 65536 uids belong to no sandbox. */
+static void fill_ranges(const struct warden *w, struct refusals_options *o)
+{
+	struct id_map maps[SLOT_MAPS];
+
+	_Static_assert(SLOT_MAPS == REFUSALS_RANGES_MAX, "each has its entry");
+	o->n_uids = (uint32_t)slot_maps(w->instance, maps);
+	for (uint32_t i = 0; i < o->n_uids; i++)
+		o->uids[i] = maps[i].outside;
+}
+
 int refusals_open(struct warden *w, struct err *e)
 {
 	struct refusals_options options;
@@ -177,17 +185,15 @@ int refusals_open(struct warden *w, struct err *e)
 		.fds = { w->refusals.fd },
 		.n_fds = 1,
 		.delay_max_ms = w->cfg.restart_max_ms };
-	struct slot first;
 
 	if (w->refusals.fd < 0)
 		return 0;
-	slot_fill(w->instance, 0, &first);
 	config_for_refusals(&w->cfg, &options);
-	options.uid_base = first.root;
+	fill_ranges(w, &options);
 	if (user_find(w->cfg.egress_user, &spec.uid, &spec.gid, e) < 0)
 		return -e->no;
-	/* rules of an earlier warden that did not remove them */
-	refusals_rule_forget(first.root, first.z_base + SLOT_Z_UIDS - 1);
+	for (uint32_t i = 0; i < options.n_uids; i++) /* rules of an earlier warden that did not remove them */
+		refusals_rule_forget(options.uids[i], options.uids[i] + SLOT_Z_UIDS - 1);
 	if (service_new(w->loop, &spec, &service_ops, w, &w->refusals.service, e) < 0)
 		return -e->no;
 	return service_start(w->refusals.service, e);

@@ -71,7 +71,7 @@ static void answer_waiting(struct unit *sb)
 
 void unit_told(struct unit *sb)
 {
-	sb->telling.seq = 0;
+	egress_settled(sb);
 	answer_waiting(sb);
 }
 

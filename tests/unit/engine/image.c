@@ -33,7 +33,7 @@ static void a_record_is_read_as_it_was_written(void **state)
 	(void)state;
 	assert_int_equal(image_read_record(dir, &r, &e), -ENOENT);
 	e = ERR_INIT;
-	assert_int_equal(image_write_record(dir, true, 3, 7, &spec, &e), 0);
+	assert_int_equal(image_write_record(dir, true, 3, 0x90010000, 7, &spec, &e), 0);
 	assert_int_equal(image_read_record(dir, &r, &e), 0);
 	assert_int_equal(r.instance, 3);
 	assert_int_equal(r.extra_bytes, 7);
@@ -42,7 +42,7 @@ static void a_record_is_read_as_it_was_written(void **state)
 	assert_int_equal(r.spec.slot, 7);
 	assert_int_equal(r.spec.limits.mem_bytes, 5);
 	/* A second one would mean that two dumps share a directory. */
-	assert_int_equal(image_write_record(dir, true, 3, 7, &spec, &e), -EEXIST);
+	assert_int_equal(image_write_record(dir, true, 3, 0x90010000, 7, &spec, &e), -EEXIST);
 	(void)unlinkat(dir, "record", 0);
 	close(dir);
 	(void)rmdir(path);
@@ -57,7 +57,7 @@ static void a_damaged_record_is_refused(void **state)
 	int dir = temp_dir(path);
 
 	(void)state;
-	assert_int_equal(image_write_record(dir, false, 0, 0, &spec, &e), 0);
+	assert_int_equal(image_write_record(dir, false, 0, 0, 0, &spec, &e), 0);
 	assert_int_equal(image_read_record(dir, &good, &e), 0);
 	for (size_t i = 0; i < sizeof good; i += 5) {
 		r = good;

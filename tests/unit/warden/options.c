@@ -75,7 +75,8 @@ static int set_up(void **state)
 	config_for_agent(&c, &sent.agent);
 	config_for_webhooks(&c, &sent.webhooks);
 	config_for_refusals(&c, &sent.refusals);
-	sent.refusals.uid_base = 0x10010000;
+	sent.refusals.n_uids = 2;
+	sent.refusals.uids[1] = 0x90000000;
 	config_for_pull(&c, &sent.pull);
 	memset(&got, 0x5a, sizeof got);
 	return 0;
@@ -117,7 +118,8 @@ static void settings_of_the_helpers_arrive(void **state)
 	assert_true(got.webhooks.webhook_allow_own && got.webhooks.webhook_allow_private);
 	assert_int_equal(got.webhooks.log_level, LOG_LVL_ERROR);
 	assert_int_equal(pass(OPTIONS_REFUSALS), 0);
-	assert_int_equal(got.refusals.uid_base, 0x10010000);
+	assert_int_equal(got.refusals.n_uids, 2);
+	assert_int_equal(got.refusals.uids[1], 0x90000000);
 	assert_int_equal(got.refusals.log_level, LOG_LVL_ERROR);
 	assert_int_equal(pass(OPTIONS_PULL), 0);
 	assert_string_equal(got.pull.cache, "/c");

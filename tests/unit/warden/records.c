@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/slot.h"
 #include "unit.h"
 #include "warden/policy.h"
 #include "warden/records.h"
@@ -40,6 +41,21 @@ static void record_comes_back(void **state)
 	assert_int_equal(got.stage, RECORD_LIVE);
 	assert_true(got.frozen);
 	assert_memory_equal(&got.er, &r.er, sizeof r.er);
+}
+
+/* An earlier version must refuse to start, and not take the record for damaged and remove it. */
+static void a_far_slot_is_marked(void **state)
+{
+	struct record near = sample("ione", SLOT_HOME - 1), far = sample("itwo", SLOT_HOME), got;
+	char a[RECORD_FILE_MAX], b[RECORD_FILE_MAX];
+	size_t n = record_encode(&near, a), m = record_encode(&far, b);
+
+	(void)state;
+	assert_int_equal(m, n + 16); /* one more field */
+	assert_int_equal(record_decode(b, m, &got), 0);
+	assert_int_equal(got.er.spec.slot, SLOT_HOME);
+	far.er.spec.slot = SLOT_MAX;
+	assert_int_equal(record_decode(b, record_encode(&far, b), &got), -EBADMSG);
 }
 
 static struct held_policy *deny_all(void)
@@ -220,7 +236,7 @@ static void unsound_content_is_refused_even_with_a_good_sum(void **state)
 	char bytes[RECORD_FILE_MAX];
 
 	(void)state;
-	r.er.spec.slot = 2000;
+	r.er.spec.slot = SLOT_MAX;
 	assert_true(record_decode(bytes, record_encode(&r, bytes), &got) < 0);
 	r = sample("../etc", 3);
 	assert_true(record_decode(bytes, record_encode(&r, bytes), &got) < 0);
@@ -276,6 +292,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(record_comes_back),
+		cmocka_unit_test(a_far_slot_is_marked),
 		cmocka_unit_test(a_policy_comes_back_with_it),
 		cmocka_unit_test(volumes_come_back_with_it),
 		cmocka_unit_test(a_record_of_version_3_is_read),
