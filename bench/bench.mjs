@@ -21,6 +21,7 @@ import { audit } from './audit.mjs'
 import { coldConfig, interpreter, poolConfig, poolHits } from './interp.mjs'
 import { kills, killsAgainst, config as killsConfig } from './kills.mjs'
 import { Caller, machine, timed } from './measure.mjs'
+import { density, config as densityConfig } from './density.mjs'
 import { many, config as manyConfig } from './many.mjs'
 import { pausing, CONFIG as pauseConfig } from './pause.mjs'
 import { peers } from './peers.mjs'
@@ -40,6 +41,7 @@ const PARTS = [
 	'files',
 	'ports',
 	'many',
+	'density',
 	'interpreter',
 	'pause',
 	'kills',
@@ -65,11 +67,12 @@ function options(argv) {
 		if (argv[i] === '--build-dir' && argv[i + 1]) opt.buildDir = path.resolve(argv[++i])
 		else if (argv[i] === '--quick') opt.quick = true
 		else if (argv[i] === '--against' && argv[i + 1]) opt.against = path.resolve(argv[++i])
+		else if (argv[i] === '--sandboxes' && Number(argv[i + 1]) > 0) opt.sandboxes = Number(argv[++i])
 		else if (argv[i] === '--only' && PARTS.includes(argv[i + 1])) opt.parts = [argv[++i]]
 		else {
 			console.error(
 				`usage: bench/run [--build-dir DIR] [--quick] [--only ${PARTS.join('|')}] ` +
-					`[--against BUILD_DIR]`,
+					`[--against BUILD_DIR] [--sandboxes N]`,
 			)
 			process.exit(2)
 		}
@@ -143,6 +146,11 @@ async function measure(opt, result) {
 	if (wanted('many'))
 		await part('many sandboxes', manyConfig(numbers.at(-1)), async (server) => {
 			result.many = await many(server, numbers, opt)
+		})
+	const dense = opt.sandboxes ?? (opt.quick ? 300 : 10000)
+	if (wanted('density'))
+		await part('density', densityConfig(dense), async (server) => {
+			result.density = await density(server, dense, opt)
 		})
 	if (wanted('interpreter')) {
 		await part('interpreter', coldConfig, async (server) => {

@@ -122,6 +122,43 @@ function printPorts(p) {
 	return good
 }
 
+function printDensity(d) {
+	const share = Object.entries(d.idle).map(([name, part]) => `${name} ${(part * 100).toFixed(1)} %`)
+	let good = true
+	row(`${d.live} live sandboxes (${d.template}): created in`, `${(d.ms / 1000).toFixed(0)} s, ${pair(d.create)}`)
+	good &= row(
+		'  of those asked for',
+		`${d.live} of ${d.asked}${d.why ? `: ${d.why}` : ''}`,
+		'all',
+		d.live === d.asked,
+	)
+	row('  memory of the machine for each', `${(d.each / 1024).toFixed(0)} kB`)
+	row('  of it charged to the sandbox', `p50 ${(d.charged.p50 / 1024).toFixed(0)} kB`)
+	row('  front memory before, after', [d.rss.before, d.rss.after].map((m) => mb(m.front)).join(', '))
+	row('  warden memory before, after', [d.rss.before, d.rss.after].map((m) => mb(m.warden)).join(', '))
+	row('  processors used while nobody asks', share.join(', ') || 'none')
+	good &= row(
+		`  a command in ${d.touched.n} of them, chosen at random`,
+		pair(d.touched),
+		'p99 ≤ 300 ms',
+		d.touched.p99 <= 300,
+	)
+	good &= row('    that did not answer as they should', `${d.touched.bad}`, '0', d.touched.bad === 0)
+	row('  list of all', pair(d.list))
+	good &= row('  page of 100', pair(d.page), 'p50 ≤ 10 ms', d.page.p50 <= 10)
+	row('  /metrics', pair(d.metrics))
+	row('  one by its id', pair(d.info))
+	if (d.beyond) good &= row('  one more', `${d.beyond.status}`, '429', d.beyond.status === 429)
+	row(`  ${d.expiry.n} that end at one moment: the last is gone after`, ms(d.expiry.lateMs))
+	good &= row(
+		`  kill of ${d.killed.n}: answered, nothing left`,
+		`${(d.killed.answered / 1000).toFixed(1)}, ${(d.killed.gone / 1000).toFixed(1)} s`,
+		'nothing left',
+		true,
+	)
+	return good
+}
+
 function printRate(name, r, least) {
 	const good = row(
 		`${name} (${r.client}, ${r.connections} connections)`,
@@ -573,6 +610,7 @@ export function print(r) {
 	if (r.transfer) good &= printTransfer(r.transfer)
 	if (r.ports) good &= printPorts(r.ports)
 	if (r.many) good &= printMany(r.many)
+	if (r.density) good &= printDensity(r.density)
 	if (r.interpreter) good &= printInterpreter(r)
 	if (r.templates) good &= printTemplates(r.templates)
 	if (r.mcp) good &= printMcp(r.mcp)
