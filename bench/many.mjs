@@ -15,7 +15,7 @@ import {
 } from './measure.mjs'
 
 const GROW_MS = 60000 /* for the sandboxes of one step */
-const SPARE = 2 << 30 /* memory that is left alone */
+const SPARE = 2 * 2 ** 30 /* memory that is left alone */
 const CONNECTIONS = 16
 
 export const config = (n) => ({ log_level: 'warn', max_sandboxes: n, pool_size_mb: 2048, default_memory_mb: 512 })
