@@ -16,17 +16,19 @@ import { commands } from './commands.mjs'
 import { egress } from './egress.mjs'
 import { cannotForm, compareForms } from './forms.mjs'
 import { fairness, CONFIG as fairnessConfig } from './fairness.mjs'
+import { growth } from './growth.mjs'
 import { images } from './images.mjs'
 import { audit } from './audit.mjs'
+import { besideOthers } from './beside.mjs'
 import { coldConfig, interpreter, poolConfig, poolHits } from './interp.mjs'
 import { kills, killsAgainst, config as killsConfig } from './kills.mjs'
 import { Caller, machine, timed } from './measure.mjs'
 import { density, config as densityConfig } from './density.mjs'
 import { many, config as manyConfig } from './many.mjs'
 import { pausing, CONFIG as pauseConfig } from './pause.mjs'
-import { peers } from './peers.mjs'
 import { ports, CONFIG as portsConfig } from './ports.mjs'
 import { restarts, CONFIG as restartConfig } from './restart.mjs'
+import { PAGE_PARTS, publish } from './report.mjs'
 import { print } from './table.mjs'
 import { templates, CONFIG as templatesConfig } from './templates.mjs'
 import { against, walls, CONFIG as wallsConfig } from './walls.mjs'
@@ -43,6 +45,8 @@ const PARTS = [
 	'many',
 	'density',
 	'interpreter',
+	'beside',
+	'growth',
 	'pause',
 	'kills',
 	'restart',
@@ -61,21 +65,58 @@ const PARTS = [
 	'view',
 ]
 
+const USAGE = `usage: bench/run [OPTION...]
+  --build-dir DIR          the build that is measured (default: build)
+  --quick                  fewer rounds
+  --only PART              one of ${PARTS.join(' ')}
+  --page                   only what docs/benchmarks.md shows; writes that page, its data and its pictures
+  --sandboxes N            growth: up to N sandboxes alive (default: 1000, with --quick 500); density: N (10000, 300)
+  --against BUILD_DIR      also this other build, in turns
+  --runsc PROGRAM          gVisor's runsc (default: the one in PATH)
+  --peer-envd URL          beside: a server that speaks the protocol of E2B's envd
+  --peer-interpreter URL   beside: one that speaks that of E2B's interpreter server
+  --peer-header NAME:VALUE a header for both, any number of times`
+
+function header(text) {
+	const [, name, value] = /^([\w-]+): *(.*)$/.exec(text) ?? []
+	if (!name) throw new Error(`not a header: '${text}'`)
+	return { [name]: value }
+}
+
+function count(text) {
+	if (!/^[1-9]\d{0,5}$/.test(text)) throw new Error(`not a number of sandboxes: '${text}'`)
+	return Number(text)
+}
+
+// What an option does with its value.
+const VALUES = {
+	'--build-dir': (opt, value) => (opt.buildDir = path.resolve(value)),
+	'--against': (opt, value) => (opt.against = path.resolve(value)),
+	'--sandboxes': (opt, value) => (opt.sandboxes = count(value)),
+	'--runsc': (opt, value) => (opt.runsc = value),
+	'--peer-envd': (opt, value) => (opt.peerEnvd = new URL(value).origin),
+	'--peer-interpreter': (opt, value) => (opt.peerInterpreter = new URL(value).origin),
+	'--peer-header': (opt, value) => Object.assign(opt.peerHeaders, header(value)),
+	'--only': (opt, value) => {
+		if (!PARTS.includes(value)) throw new Error(`unknown part '${value}'`)
+		opt.parts = [value]
+	},
+}
+
 function options(argv) {
-	const opt = { buildDir: path.join(path.dirname(HERE), 'build'), quick: false, parts: PARTS }
-	for (let i = 0; i < argv.length; i++) {
-		if (argv[i] === '--build-dir' && argv[i + 1]) opt.buildDir = path.resolve(argv[++i])
-		else if (argv[i] === '--quick') opt.quick = true
-		else if (argv[i] === '--against' && argv[i + 1]) opt.against = path.resolve(argv[++i])
-		else if (argv[i] === '--sandboxes' && Number(argv[i + 1]) > 0) opt.sandboxes = Number(argv[++i])
-		else if (argv[i] === '--only' && PARTS.includes(argv[i + 1])) opt.parts = [argv[++i]]
-		else {
-			console.error(
-				`usage: bench/run [--build-dir DIR] [--quick] [--only ${PARTS.join('|')}] ` +
-					`[--against BUILD_DIR] [--sandboxes N]`,
-			)
-			process.exit(2)
+	const buildDir = path.join(path.dirname(HERE), 'build')
+	const opt = { buildDir, quick: false, parts: PARTS, runsc: 'runsc', peerHeaders: {} }
+	try {
+		for (let i = 0; i < argv.length; i++) {
+			if (argv[i] === '--help') return void console.log(USAGE) ?? process.exit(0)
+			else if (argv[i] === '--quick') opt.quick = true
+			else if (argv[i] === '--page') opt.parts = PAGE_PARTS
+			else if (VALUES[argv[i]] && argv[i + 1]) VALUES[argv[i]](opt, argv[++i])
+			else throw new Error(`unknown option or missing value: '${argv[i]}'`)
 		}
+	} catch (err) {
+		console.error(`bench/run: ${err.message}\n${USAGE}`)
+		process.exit(2)
 	}
 	return opt
 }
@@ -159,8 +200,19 @@ async function measure(opt, result) {
 		await part('interpreter, with a pool', poolConfig, async (server) => {
 			result.pool = await poolHits(server, opt.quick ? 10 : 50)
 		})
-		process.stderr.write('bench: others\n')
-		result.peers = peers(rootfsOf('code-interpreter-v1'), opt.quick)
+	}
+	if (wanted('beside')) {
+		process.stderr.write('bench: beside others\n')
+		result.seconds.beside =
+			(await timed(
+				async () => (result.beside = await besideOthers(opt, rootfsOf('code-interpreter-v1'))),
+			)) / 1000
+		clean.push(result.beside.clean)
+	}
+	if (wanted('growth')) {
+		process.stderr.write('bench: growth\n')
+		result.seconds.growth = (await timed(async () => (result.growth = await growth(opt)))) / 1000
+		clean.push(result.growth.clean)
 	}
 	if (wanted('interpreter') && opt.against)
 		await beside('interpreter', coldConfig, opt.quick ? 20 : 60, firstResult)
@@ -271,6 +323,14 @@ async function measure(opt, result) {
 	return clean.every(Boolean)
 }
 
+function store(result) {
+	const dir = path.join(HERE, 'results')
+	fs.mkdirSync(dir, { recursive: true })
+	const file = path.join(dir, `${result.when.replace(/[:.]/g, '-')}.json`)
+	fs.writeFileSync(file, JSON.stringify(result, null, '\t') + '\n')
+	return path.relative(process.cwd(), file)
+}
+
 async function main() {
 	const opt = options(process.argv.slice(2))
 	const npmDir = path.join(opt.buildDir, 'test-npm')
@@ -287,18 +347,22 @@ async function main() {
 		})
 	}
 	const result = { when: new Date().toISOString(), quick: opt.quick, machine: machine(path.dirname(HERE)) }
-	result.clean = await measure(opt, result)
+	try {
+		result.clean = await measure(opt, result)
+	} catch (err) {
+		// what was measured before is kept
+		result.failed = err.message
+		console.error(`bench: the measurement ended early, the figures are in ${store(result)}`)
+		throw err
+	}
 	const good = print(result)
-	const dir = path.join(HERE, 'results')
-	fs.mkdirSync(dir, { recursive: true })
-	const file = path.join(dir, `${result.when.replace(/[:.]/g, '-')}.json`)
-	fs.writeFileSync(file, JSON.stringify(result, null, '\t') + '\n')
 	const m = result.machine
 	const commit = `${m.commit?.slice(0, 12) ?? 'unknown'}${m.changed ? ' with changes' : ''}`
 	console.log(
 		`\n${m.cpus} × ${m.cpu}, ${(m.memory / 2 ** 30).toFixed(0)} GiB, Linux ${m.kernel}, commit ${commit}`,
 	)
-	console.log(`written to ${path.relative(process.cwd(), file)}`)
+	console.log(`written to ${store(result)}`)
+	if (PAGE_PARTS.every((part) => opt.parts.includes(part))) console.log(`written ${publish(result).join(', ')}`)
 	if (!result.clean) console.log('the server left something behind')
 	process.exitCode = good && result.clean ? 0 : 1
 }

@@ -15,7 +15,7 @@ export const CONFIG = { default_memory_mb: 1024 }
 const ROUND = 200 /* requests of one sample of processor time */
 const COUNTED = 400 /* requests whose system calls are counted */
 
-const headersOf = (sbx, port) => ({
+export const headersOf = (sbx, port) => ({
 	'E2b-Sandbox-Id': sbx.sandboxID,
 	'E2b-Sandbox-Port': String(port),
 	...(sbx.envdAccessToken && { 'X-Access-Token': sbx.envdAccessToken }),
@@ -27,7 +27,7 @@ async function execute({ caller, sbx }) {
 		throw new Error(`execute answers ${res.status}: ${res.body.toString().slice(0, 200)}`)
 }
 
-function envelope(message) {
+export function envelope(message) {
 	const body = Buffer.from(JSON.stringify(message)),
 		head = Buffer.alloc(5)
 	head.writeUInt32BE(body.length, 1)

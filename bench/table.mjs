@@ -195,10 +195,6 @@ function printMany(m) {
 	return good
 }
 
-function printPeer(name, p) {
-	row(`  ${name}`, p.skipped ? `skipped: ${p.skipped}` : pair(p))
-}
-
 function printInterpreter(r) {
 	let good = true
 	if (r.pool) good &= row('create → first Python result, pool hit', pair(r.pool), '≤ 10 ms', r.pool.p50 <= 10)
@@ -206,6 +202,7 @@ function printInterpreter(r) {
 	const i = r.interpreter
 	good &= row('create → first Python result, no pool, one client', pair(i.first), '≤ 25 ms', i.first.p50 <= 25)
 	row('  of it create', pair(i.first.create))
+	row(`  before that, from the start: ${i.start.n} in ${ms(i.start.ms)}`, `slowest ${ms(i.start.slowest)}`)
 	row('  10 clients, one after the other each', pair(i.wide))
 	good &= row(
 		`  ${i.burst.clients} clients at once: errors`,
@@ -214,12 +211,7 @@ function printInterpreter(r) {
 		i.burst.errors === 0,
 	)
 	good &= row(`  ${i.burst.clients} clients at once`, pair(i.burst), 'p99 ≤ 1.5 s', i.burst.p99 <= 1500)
-	printPeer('bubblewrap, python3 -c "print(1+1)", no libraries', r.peers.bwrapBare)
-	printPeer('bubblewrap, with the libraries imported', r.peers.bwrap)
-	printPeer('ipykernel, cold, with the libraries imported', r.peers.ipykernel)
-	printPeer('gVisor runsc, with the libraries imported', r.peers.runsc)
 	good &= row('execute 1+1', pair(i.execute), '≤ 3 ms', i.execute.p50 <= 3)
-	if (!r.peers.ipykernel.skipped) printPeer('ipykernel', r.peers.ipykernel.trip)
 	const js = i.firstJavaScript
 	good &= row(
 		'first JavaScript cell against node -e 0',
@@ -236,6 +228,37 @@ function printInterpreter(r) {
 	)
 	for (const s of i.idle) good &= printIdle(s)
 	return good
+}
+
+function printBeside(b) {
+	const groups = { 'first Python result': b.first, 'cell 1+1': b.cell, 'command true': b.command }
+	for (const [size, rows] of Object.entries(b.upload ?? {})) groups[`upload of ${size}`] = rows
+	for (const [what, rows] of Object.entries(groups)) {
+		row(what, '')
+		for (const [name, p] of Object.entries(rows))
+			row(
+				`  ${name}`.slice(0, 60),
+				p.skipped ? `skipped: ${p.skipped}` : `${pair(p)}  × ${p.ratio.toFixed(2)}`,
+			)
+	}
+	return true
+}
+
+function printGrowth(g) {
+	for (const s of g.alive.steps)
+		row(`create with ${s.alive} alive; memory of each`, `${pair(s.create)}; ${mb(s.memory)}`)
+	if (g.alive.why) row('  not more', g.alive.why)
+	for (const s of g.processors.steps)
+		row(
+			`${s.processors} processors: creates + kills, cells`,
+			`${count(s.creates)} /s, ${count(s.cells)} /s`,
+		)
+	for (const s of g.sizes.steps)
+		row(
+			`${count(s.size / 1000)} kB up, down`,
+			[s.up, s.down].map((w) => `${w.p50.toFixed(2)} ms`).join(', '),
+		)
+	return true
 }
 
 function printIdle(s) {
@@ -446,7 +469,7 @@ function printUploads(u) {
 		const beside = (all, ratio) =>
 			all.map((v) => ms(v.p50)).join(', ') + (ratio ? `  × ${ratio.toFixed(2)}` : '')
 		row(`upload of ${name}`, beside(w.ms, w.ratio))
-		row('  CPU time of front and atoll-init', beside(w.cpuMs, w.cpuRatio))
+		row(`  CPU time of ${/program/.test(name) ? 'it' : 'front and atoll-init'}`, beside(w.cpuMs, w.cpuRatio))
 	}
 	return true
 }
@@ -612,6 +635,8 @@ export function print(r) {
 	if (r.many) good &= printMany(r.many)
 	if (r.density) good &= printDensity(r.density)
 	if (r.interpreter) good &= printInterpreter(r)
+	if (r.beside) good &= printBeside(r.beside)
+	if (r.growth) good &= printGrowth(r.growth)
 	if (r.templates) good &= printTemplates(r.templates)
 	if (r.mcp) good &= printMcp(r.mcp)
 	if (r.client) good &= printClient(r.client)
