@@ -41,7 +41,7 @@ help:
 	@echo 'make upgrade      use a server of revision FROM=$(FROM), upgrade it to this one; nothing may be lost'
 	@echo 'make escape-table write tests/escape/suite/syscalls.tbl after a change of the system call filter'
 	@echo 'make escape-long  run tests/escape/restore with every descriptor number (ten minutes or more)'
-	@echo 'make bench        measure (BENCH_FLAGS=...)'
+	@echo 'make bench        measure, and write docs/benchmarks.md (BENCH_FLAGS=...; "--quick --page": just that page)'
 	@echo 'make dist         write the source as a tarball, with its checksum, to dist/'
 	@echo 'make install      install into /usr/local (honours DESTDIR)'
 	@echo 'make clean        remove the build directories'
