@@ -86,7 +86,7 @@ function ofPause(p) {
 
 function ofUploads(u) {
 	return Object.entries(u.work).map(([name, w]) => [
-		`Upload of ${name}`,
+		/program/.test(name) ? name : `Upload of ${name}`,
 		...pair(w.ms[0]),
 		w.ms[0].n,
 		'`bench/run --only uploads`',

@@ -469,7 +469,10 @@ function printUploads(u) {
 		const beside = (all, ratio) =>
 			all.map((v) => ms(v.p50)).join(', ') + (ratio ? `  × ${ratio.toFixed(2)}` : '')
 		row(`upload of ${name}`, beside(w.ms, w.ratio))
-		row(`  CPU time of ${/program/.test(name) ? 'it' : 'front and atoll-init'}`, beside(w.cpuMs, w.cpuRatio))
+		row(
+			`  CPU time of ${/program/.test(name) ? 'it' : 'front and atoll-init'}`,
+			beside(w.cpuMs, w.cpuRatio),
+		)
 	}
 	return true
 }
