@@ -14,6 +14,7 @@
 #include "front/account/quota.h"
 #include "front/boot.h"
 #include "front/link/certs.h"
+#include "front/link/saved.h"
 #include "front/link/start_queue.h"
 #include "front/link/warden_link.h"
 #include "front/proxy/debug.h"
@@ -146,6 +147,7 @@ void front_done(struct front *f)
 	notebooks_free(&f->record);
 	audit_free(&f->record);
 	f->unanswered = f->link.warden && warden_link_due(f->link.warden);
+	saved_free(&f->link);
 	start_queue_free(f->link.starts);
 	warden_link_free(f->link.warden);
 	expiry_free(f->sandbox.expiry);

@@ -6,11 +6,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "front/util/options.h"
 
 struct agent_link;
 struct certs;
+struct deletion;
 struct loop;
 struct start_queue;
 struct store;
@@ -26,12 +28,13 @@ struct links {
 	struct warden_link *warden;
 	struct start_queue *starts; /* NULL until the warden has answered the hello */
 	struct agent_link *agent;
-	struct certs *certs;          /* NULL without TLS */
-	uint32_t fds;                 /* limit of this process; the functions below divide it up */
-	uint32_t idle;                /* number of idle connections into sandboxes */
-	uint32_t ticks;               /* seconds since the front began to serve */
-	uint32_t requests;            /* requests in progress */
-	void (*on_quiet)(void *user); /* called when the last request has ended; set by front.c, may be NULL */
+	LIST_HEAD(, deletion) deletions; /* of saved states, under way */
+	struct certs *certs;             /* NULL without TLS */
+	uint32_t fds;                    /* limit of this process; the functions below divide it up */
+	uint32_t idle;                   /* number of idle connections into sandboxes */
+	uint32_t ticks;                  /* seconds since the front began to serve */
+	uint32_t requests;               /* requests in progress */
+	void (*on_quiet)(void *user);    /* called when the last request has ended; set by front.c, may be NULL */
 	void *quiet_user;
 	size_t most_requests; /* maximum since memory was last returned to the kernel */
 	bool stopping;

@@ -16,17 +16,28 @@
 #define AGAIN_MS 500
 
 struct deletion {
+	LIST_ENTRY(deletion) list;
 	struct links *link;
+	struct warden_call *asked; /* NULL: it waits for the timer */
 	struct timer *timer;
 	char name[ID_SIZE];
 };
 
 static void ask(void *user);
 
+static void deletion_free(struct deletion *g)
+{
+	LIST_REMOVE(g, list);
+	warden_cancel(g->asked);
+	timer_free(g->timer);
+	free(g);
+}
+
 static void on_answer(void *user, const struct warden_reply *re)
 {
 	struct deletion *g = user;
 
+	g->asked = NULL;
 	if (re->no == EAGAIN) {
 		if (!g->timer)
 			g->timer = timer_new(g->link->loop, ask, g);
@@ -37,8 +48,7 @@ static void on_answer(void *user, const struct warden_reply *re)
 	}
 	if (re->no) /* the next front finds that it has no owner and deletes it */
 		log_warn("could not remove the saved state of a sandbox", "name=%s err=%s", g->name, re->text);
-	timer_free(g->timer);
-	free(g);
+	deletion_free(g);
 }
 
 static void ask(void *user)
@@ -47,7 +57,7 @@ static void ask(void *user)
 	struct msg_name m = { 0 };
 
 	memcpy(m.name, g->name, sizeof m.name);
-	(void)warden_ask(g->link->warden, OP_FORGET, &m, sizeof m, on_answer, g);
+	g->asked = warden_ask(g->link->warden, OP_FORGET, &m, sizeof m, on_answer, g);
 }
 
 void saved_delete(struct links *l, const char *name)
@@ -56,5 +66,14 @@ void saved_delete(struct links *l, const char *name)
 
 	g->link = l;
 	(void)str_copy(g->name, sizeof g->name, str_of(name));
+	LIST_INSERT_HEAD(&l->deletions, g, list);
 	ask(g);
+}
+
+void saved_free(struct links *l)
+{
+	struct deletion *g;
+
+	while ((g = LIST_FIRST(&l->deletions)))
+		deletion_free(g);
 }

@@ -12,3 +12,4 @@ struct links;
 #define SAVED_NO_RAM 4u
 
 void saved_delete(struct links *l, const char *name);
+void saved_free(struct links *l); /* the next front deletes what is not deleted yet, as it has no owner */
