@@ -3,6 +3,7 @@
  * (runtimes/python/atoll_kernel/zygote.py). All return 0 or -errno. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,10 +13,19 @@ int atoll_fork(int userns, int pidns);
 int atoll_enter(int pidfd);
 int atoll_visible(void);
 
+/* The pages that a copy needs first (join_pages.c). apart: called in a copy that ends soon; from then on, what it has
+ * of the shared file is what it uses. used: lists that; returns how many there are. take: called in the zygote, maps
+ * these pages of the file and no others. Without a shared file all of them do nothing. */
+int atoll_pages_apart(void);
+int atoll_pages_used(uint64_t *ret, size_t max);
+int atoll_pages_take(const uint64_t *pages, size_t n);
+
 /* Open in the zygote until atoll_prepare(): an empty file, or absent. */
 #define JOIN_BASE_FD 5
 
 /* Detaches the memory from every file except base, which receives all of it; -1: moves it to private huge pages. */
 int memory_detach(int base);
+/* The i-th mapping of that file, maybe an empty one; false: there are no more. */
+bool memory_shared(size_t i, uintptr_t *ret_from, uintptr_t *ret_to);
 int memory_name_exe(const char *path); /* sets what /proc/PID/exe shows, once nothing is mapped from the original
 					* program */

@@ -40,6 +40,7 @@ struct part { /* a mapping */
 
 static struct part parts[PARTS_MAX];
 static size_t n_parts;
+static bool in_file; /* those that move are mapped from the file */
 
 /* --- reading the list ----------------------------------------------------------------------------------------- */
 
@@ -173,6 +174,20 @@ static bool is_reserve(const struct part *p)
 static bool moves(const struct part *p)
 {
 	return !p->stays && !(p->prot == PROT_NONE && !p->is_file) && !is_reserve(p);
+}
+
+bool memory_shared(size_t i, uintptr_t *ret_from, uintptr_t *ret_to)
+{
+	static const struct part none;
+	const struct part *p = in_file && i < n_parts ? &parts[i] : NULL;
+
+	if (!p)
+		return false;
+	if (!moves(p) || p->prot == PROT_NONE)
+		p = &none;
+	*ret_from = p->from;
+	*ret_to = p->to;
+	return true;
 }
 
 /* Reserves space for a run, aligned to huge pages at both ends, so that all of the run is in huge pages. */
@@ -422,5 +437,6 @@ int memory_detach(int base)
 	}
 	if (for_reading >= 0)
 		(void)close(for_reading);
+	in_file = r == 0 && base >= 0;
 	return r;
 }

@@ -147,6 +147,117 @@ static void memory_is_the_same_from_one_file(void **state)
 	close(fd);
 }
 
+static bool is_mapped(const char *p)
+{
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	uint64_t entry = 0;
+
+	(void)!pread(fd, &entry, sizeof entry, (off_t)((uintptr_t)p / PAGE * sizeof entry));
+	close(fd);
+	return entry >> 63;
+}
+
+static size_t mappings(void)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	size_t n = 0;
+
+	for (int c; f && (c = fgetc(f)) != EOF;)
+		n += c == '\n';
+	if (f)
+		(void)fclose(f);
+	return n;
+}
+
+enum { LIST_MAX = 65536 };
+static const unsigned uses[] = { 3, 100, 101, 650 };
+
+/* In a copy: what it has used, through a pipe. */
+static int learns(int to, const char *p)
+{
+	uint64_t *list = mmap(NULL, LIST_MAX * sizeof *list, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+	    0);
+
+	if (list == MAP_FAILED || atoll_pages_apart() < 0)
+		return OTHER;
+	for (size_t i = 0; i < sizeof uses / sizeof *uses; i++)
+		(void)*(volatile const char *)(p + uses[i] * PAGE);
+	int n = atoll_pages_used(list, LIST_MAX);
+
+	for (int i = 0; i < n; i++) {
+		if (write(to, &list[i], sizeof *list) != sizeof *list)
+			return OTHER;
+	}
+	return n > 0 ? FINE : OTHER;
+}
+
+static int fitted(int base)
+{
+	uint64_t *list = mmap(NULL, LIST_MAX * sizeof *list, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+	    0);
+	char *p = mmap(NULL, (size_t)PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int pipes[2], status;
+	size_t n = 0;
+
+	for (unsigned i = 0; i < PAGES; i++)
+		memset(p + i * PAGE, (int)(i % 250) + 1, PAGE);
+	if (pipe(pipes) < 0 || memory_detach(base) < 0)
+		return NOT_DETACHED;
+	p[7 * PAGE] = 'w'; /* a page of its own */
+	size_t before = mappings();
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(learns(pipes[1], p));
+	close(pipes[1]);
+	while (n < LIST_MAX && read(pipes[0], &list[n], sizeof *list) == sizeof *list)
+		n++;
+	if (waitpid(pid, &status, 0) != pid || status != 0 || atoll_pages_take(list, n) < 0)
+		return OTHER;
+	if (mappings() != before)
+		return FILES_LEFT;
+	for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {
+		if (!is_mapped(p + uses[i] * PAGE))
+			return GAP_FILLED;
+	}
+	if (is_mapped(p + 4 * PAGE) || is_mapped(p + 99 * PAGE) || is_mapped(p + 640 * PAGE) ||
+	    !is_mapped(p + 7 * PAGE))
+		return GAP_FILLED;
+	for (unsigned i = 0; i < PAGES; i++) {
+		if (p[i * PAGE] != (i == 7 ? 'w' : (char)(i % 250 + 1)))
+			return BYTES_CHANGED;
+	}
+	return FINE;
+}
+
+static void only_what_a_copy_uses_is_mapped(void **state)
+{
+	char name[] = "/tmp/unit-join-XXXXXX";
+	int status, fd = mkstemp(name);
+
+	(void)state;
+	assert_true(fd >= 0);
+	(void)unlink(name);
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(fitted(fd));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), FINE);
+	close(fd);
+}
+
+static void without_a_shared_file_no_page_is_listed(void **state)
+{
+	uint64_t one;
+
+	(void)state;
+	assert_int_equal(atoll_pages_apart(), 0);
+	assert_int_equal(atoll_pages_used(&one, 1), 0);
+	assert_int_equal(atoll_pages_take(&one, 0), 0);
+}
+
 static void counts_are_pinned_where_there_are_any(void **state)
 {
 	uint64_t objects[] = { 1, 0, 7, UINT32_MAX }, places[4];
@@ -166,6 +277,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory_is_the_same_from_no_file),
 		cmocka_unit_test(memory_is_the_same_from_one_file),
+		cmocka_unit_test(only_what_a_copy_uses_is_mapped),
+		cmocka_unit_test(without_a_shared_file_no_page_is_listed),
 		cmocka_unit_test(counts_are_pinned_where_there_are_any),
 	};
 
