@@ -44,21 +44,21 @@ int limits_user(struct err *e)
 	return 0;
 }
 
-int limits_process_of(int pid, uint32_t open_files, struct err *e)
+static int limit_files(uint32_t open_files, struct err *e)
 {
 	struct rlimit files_limit;
 
-	if (prlimit(pid, RLIMIT_NOFILE, NULL, &files_limit) < 0)
+	if (getrlimit(RLIMIT_NOFILE, &files_limit) < 0)
 		return err_sys(e, "read limits");
 	if (files_limit.rlim_max > open_files)
 		files_limit.rlim_max = open_files;
 	files_limit.rlim_cur = files_limit.rlim_max;
-	return prlimit(pid, RLIMIT_NOFILE, &files_limit, NULL) < 0 ? err_sys(e, "limit open files") : 0;
+	return setrlimit(RLIMIT_NOFILE, &files_limit) < 0 ? err_sys(e, "limit open files") : 0;
 }
 
 int limits_process(uint32_t open_files, struct err *e)
 {
-	if (limits_process_of(0, open_files, e) < 0)
+	if (limit_files(open_files, e) < 0)
 		return -e->no;
 	/* The kernel may pass a core dump to a program of the host (core_pattern) whatever the limit is, except
 	 * for 1, which means none. The seccomp filter handles attempts to set it to 0. Where the hard limit is 0

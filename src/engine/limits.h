@@ -21,8 +21,6 @@ int limits_user(struct err *e);
 
 /* Sets the soft and hard limits of open files to open_files, but not above our own hard limit. */
 int limits_process(uint32_t open_files, struct err *e);
-/* ... of another process, over whose user namespace we have power */
-int limits_process_of(int pid, uint32_t open_files, struct err *e);
 
 /* Drops the priorities that the daemon has in order to survive and to be quick; sandboxes must not inherit them. */
 int limits_ordinary(struct err *e);

@@ -169,9 +169,9 @@ static void b1_join(struct start *st, int pidfd)
 	pid_t copy;
 
 	if (b1_await_copy(st, pidfd, &e) == 0 && zygote_await(st->zygote, pidfd, &copy, &e) == 0 &&
-	    cgroup_move(&st->seat, copy, &e) == 0 && limits_process_of(copy, st->spec->limits.open_files, &e) == 0 &&
+	    cgroup_move(&st->seat, copy, &e) == 0 &&
 	    step_recv(st->to_b1[1], STEP_GO, NULL, 0, STEP_TIMEOUT_MS, &e) == 0)
-		zygote_go(st->zygote);
+		zygote_go(st->zygote, st->spec->limits.open_files);
 	else if (!b0_is_gone(st) && proc_wait_gone(pidfd, KILLED_MS) < 0) /* otherwise no process needs the copy
 									   * any more */
 		log_warn("could not fork the warm interpreter: the sandbox starts its own", "id=%s err=%s",

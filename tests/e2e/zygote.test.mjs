@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import path from 'node:path'
 import { spawn } from 'node:child_process'
-import { api, createRaw, killRaw, sdk, server } from '../lib/client.mjs'
+import { api, createRaw, killRaw, outputOf, sdk, server, start } from '../lib/client.mjs'
 import { interp, runCode } from '../lib/interp.mjs'
 import { newServer } from '../lib/server.mjs'
 import { alive, cgroupsOf, commOf, processesOf, until } from '../lib/host.mjs'
@@ -463,6 +463,46 @@ test('a zygote is there before the first sandbox, and outlives the daemon', asyn
 		await warm(opt)
 		assert.equal((await runCode(sbx, 'x + 1', {}, own.url)).text, '42')
 	} finally {
+		const end = await own.stop()
+		assert.ok(end.clean, JSON.stringify(end.left))
+	}
+})
+
+// Stops everything but itself and pid 1, again and again, until its sandbox is killed.
+const HOSTILE = `exec python3 -c '
+import os, signal
+print("on", flush=True)
+while True:
+    try:
+        os.kill(-1, signal.SIGSTOP)
+    except OSError:
+        pass'`
+
+// Copies of a zygote that was busy join sandboxes in which a user's programs run by then.
+test('nothing inside a sandbox can stop or kill who forks into it', { timeout: 180000 }, async () => {
+	const own = await newServer(server.buildDir).start()
+	const opt = { base: own.url, key: own.key }
+	const stopped = []
+	try {
+		await warm(opt)
+		const pid = zygote(own)
+		for (let i = 0; i < 3; i++) {
+			process.kill(pid, 'SIGSTOP')
+			stopped.push(pid)
+			const all = await Promise.all([1, 2, 3, 4].map(() => create(opt)))
+			await Promise.all(
+				all.map(async (sbx) => {
+					const { events } = await start(sbx, HOSTILE, { user: 'root', base: own.url })
+					assert.ok(await until(() => outputOf(events).includes('on'), 30000, 5))
+				}),
+			)
+			process.kill(pid, 'SIGCONT')
+			await warm(opt)
+			assert.equal(zygote(own), pid, 'the zygote has been replaced')
+			await Promise.all(all.map((sbx) => killRaw(sbx, opt)))
+		}
+	} finally {
+		for (const pid of stopped.filter(alive)) process.kill(pid, 'SIGCONT')
 		const end = await own.stop()
 		assert.ok(end.clean, JSON.stringify(end.left))
 	}

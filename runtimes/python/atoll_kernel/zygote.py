@@ -7,6 +7,7 @@ done by the small library that atolld brings along (src/engine/zygote/join_lib.c
 pid namespace as its parent.
 """
 import ctypes
+import fcntl
 import gc
 import importlib
 import json
@@ -24,9 +25,11 @@ from .wire import Wire
 
 LISTEN_FD = 3
 REPORT_FD = 4
+CONN_FD = 3  # of a copy, until it enters
+SEED_FD = 3  # then
 JOIN = b"j"
 PING = b"p"
-GO = b"g"
+GO = struct.Struct("=I")  # the limit of open files
 PAGES_MAX = 65536
 READ_SIZE = 1 << 16
 LEARN_S = 30
@@ -182,21 +185,20 @@ class Copier:
         if pages:
             self._take(pages.buffer_info()[0], len(pages))
 
-    def fork(self, userns=-1, pidns=-1):
+    def fork(self, pidns=-1):
         """0 in the copy; in the caller its pid, or -errno."""
         api = ctypes.pythonapi
         api.PyOS_BeforeFork()
-        pid = self._fork(userns, pidns)
+        pid = self._fork(pidns)
         if pid == 0:
             api.PyOS_AfterFork_Child()
         else:
             api.PyOS_AfterFork_Parent()
         return pid
 
-    def enter(self, pidfd):
-        r = self._enter(pidfd)
-        if r < 0:
-            raise OSError(-r, os.strerror(-r))
+    def enter(self, open_files):
+        """Expects the descriptors of join_lib.h."""
+        self._enter(open_files)
 
     def become(self, uid, gid, groups):
         os.setgroups(groups)
@@ -207,8 +209,7 @@ class Copier:
 
 def _keep_only(*fds):
     """These become 0, 1, ...; all others are closed."""
-    high = [os.dup(fd) for fd in fds]
-    assert min(high) >= len(fds)
+    high = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, len(fds)) for fd in fds]
     for i, fd in enumerate(high):
         os.dup2(fd, i, inheritable=i < 3)
     os.closerange(len(fds), os.sysconf("SC_OPEN_MAX"))
@@ -259,21 +260,23 @@ class Zygote:
         self.listener = socket.socket(fileno=LISTEN_FD)
         self.conns = {}
 
-    def _seed(self, conn, pidfd, fd):
+    def _seed(self, conn, userns, pidfd, fd):
+        # First of all, whatever comes: the rest is the zygote's.
+        self.listener.detach()
+        for sock in self.conns.values():
+            sock.detach()
+        _keep_only(0, 1, 2, conn.detach(), userns, pidfd, fd)
+        conn = socket.socket(fileno=CONN_FD)
         try:
             conn.send(b"h")  # the kernel adds who we are
-            if conn.recv(1) != GO:
-                return
+            go = conn.recv(GO.size)
         except OSError:
             return  # its builder has given up
-        for sock in (self.listener, *self.conns.values()):
-            sock.detach()
-        self.copier.enter(pidfd)
-        # /dev/null of the sandbox, not of the zygote.
-        null = os.open("/dev/null", os.O_RDWR)
-        conn.detach()
-        _keep_only(null, null, null, fd)
-        Seed(self.copier, self.kernel, socket.socket(fileno=3)).serve()
+        if len(go) != GO.size:
+            return
+        conn.close()
+        self.copier.enter(*GO.unpack(go))
+        Seed(self.copier, self.kernel, socket.socket(fileno=SEED_FD)).serve()
 
     def _answer(self, conn):
         """True in a copy, once it is done."""
@@ -285,9 +288,10 @@ class Zygote:
         except OSError:
             pass  # whoever asked has ended
         if data == JOIN and len(fds) == 4:
-            pid = self.copier.fork(*fds[:2])
+            userns, pidns, pidfd, fd = fds
+            pid = self.copier.fork(pidns)
             if pid == 0:
-                self._seed(conn, *fds[2:])
+                self._seed(conn, userns, pidfd, fd)
                 return True
         for fd in fds:
             os.close(fd)

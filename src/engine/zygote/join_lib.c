@@ -4,12 +4,17 @@
  * It is loaded by the template's own interpreter, with whatever C library that has: it is linked against none and
  * takes vfork() and the like from the process it is in.
  *
- *	zygote ──vfork──▶ M: shares the zygote's memory, joins the sandbox's user and pid namespaces
+ *	zygote ──vfork──▶ M: shares the zygote's memory, joins the sandbox's pid namespace for its children
  *	                  └──vfork──▶ A: shares it too, in that pid namespace: orphans go to the sandbox's pid 1
  *	                              └──clone──▶ G: the copy, orphaned at once
  *
  * Only the last one copies page tables, which is what makes a fork of a large process expensive. M and A never
- * return: G does, in an address space of its own, from the zygote's stack frame. */
+ * return: G does, in an address space of its own, from the zygote's stack frame.
+ *
+ * The zygote waits for A, which processes in the sandbox can see. They may be a user's by then, and root there has all
+ * capabilities over the sandbox's user namespace. So A does not join that one: a process that stays in Z, with a uid of
+ * Z, cannot be signalled, traced, frozen or given limits from inside. The kernel kills it with its pid namespace, which
+ * ends the wait. G joins when nobody waits for it any more, after it has closed what is not the sandbox's. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -101,7 +106,7 @@ static int copy_process(const struct thread *t)
 /* Returns 0 in the copy, its pid (in its own pid namespace) in the caller, or -errno. The copy's parent is pid 1
  * of its pid namespace: of the one given, or with -1 of our own. Takes fds of namespaces and not the pidfd, which
  * would need CAP_SYS_PTRACE over all sandboxes of the template. M and A write nothing that outlives them but pid. */
-int atoll_fork(int userns, int pidns)
+int atoll_fork(int pidns)
 {
 	volatile int pid = -ECHILD; /* written by M or A, in our memory; unchanged if A is killed */
 	struct thread t;
@@ -112,10 +117,11 @@ int atoll_fork(int userns, int pidns)
 	pid_t m = vfork();
 
 	if (m == 0) {
-		pid_t a = userns < 0 ? 0 : -1;
+		pid_t a = pidns < 0 ? 0 : -1;
 
-		if (userns >= 0) {
-			if (setns(userns, CLONE_NEWUSER) == 0 && setns(pidns, CLONE_NEWPID) == 0)
+		if (pidns >= 0) {
+			/* Of the memory that M and A share, and so of the zygote and the copy. */
+			if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 && setns(pidns, CLONE_NEWPID) == 0)
 				a = vfork();
 			if (a < 0)
 				pid = -errno;
@@ -172,17 +178,46 @@ static int settle_inside(void)
 	return r == 0 ? caps_drop(CAPS_KEPT) : r;
 }
 
-/* Called in a copy, once its sandbox is complete: joins the remaining namespaces and drops to the privileges of
- * the sandbox's pid 1. Until that is done no process inside may inspect us: we are not dumpable. A failure
- * half-way is fatal: an interpreter that continues, if only to report the error, loads files of the sandbox, and
- * would do so with more privileges than any process inside may have. */
-int atoll_enter(int pidfd)
+/* Not above the zygote's own limit. */
+static int limit_open_files(unsigned n)
 {
-	if (setns(pidfd, ENTER_FLAGS) < 0)
+	struct rlimit64 l;
+
+	if (syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &l) < 0)
 		return -errno;
-	if (settle_inside() < 0)
+	l.rlim_max = n < l.rlim_max ? n : l.rlim_max;
+	l.rlim_cur = l.rlim_max;
+	return syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, &l, NULL) < 0 ? -errno : 0;
+}
+
+/* Standard streams of the sandbox instead of the zygote's. Anything may be mounted there by now; no power is left. */
+static int take_null(void)
+{
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	for (int i = 0; fd >= 0 && i < 3; i++) {
+		if (dup2(fd, i) < 0)
+			return -errno;
+	}
+	return fd < 0 ? -errno : close(fd);
+}
+
+/* Called in a copy, once its sandbox is complete: joins the remaining namespaces and drops to the privileges of
+ * the sandbox's pid 1. From the first setns() on root inside may signal us, and it could take our descriptors and our
+ * memory if we were dumpable: we are not, and the user namespace that owns our memory is Z. At the end we hold nothing
+ * but what is the sandbox's. A failure is fatal: an interpreter that continues, if only to report the error, loads
+ * files of the sandbox, and would do so with more privileges than any process inside may have. */
+void atoll_enter(unsigned open_files)
+{
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 0 ||
+	    limit_open_files(open_files) < 0)
 		_exit(1);
-	return atoll_visible();
+	if (setns(JOIN_USERNS_FD, CLONE_NEWUSER) < 0 || setns(JOIN_PID_FD, ENTER_FLAGS) < 0 ||
+	    syscall(SYS_dup3, JOIN_SEED_FD, JOIN_KEPT_FD, O_CLOEXEC) < 0 ||
+	    syscall(SYS_close_range, JOIN_KEPT_FD + 1, ~0u, 0) < 0)
+		_exit(1);
+	if (settle_inside() < 0 || take_null() < 0 || atoll_visible() < 0)
+		_exit(1);
 }
 
 /* After a change of uid: makes the process dumpable again, like any program of that user. */

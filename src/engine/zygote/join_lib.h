@@ -9,8 +9,9 @@
 
 int atoll_prepare(void);                          /* once, in the zygote, when it is warm and before the first copy */
 void atoll_pin(const uint64_t *places, size_t n); /* reference counts of immortal objects */
-int atoll_fork(int userns, int pidns);
-int atoll_enter(int pidfd);
+int atoll_fork(int pidns);
+/* Expects the descriptors below and keeps 0, 1, 2 and JOIN_KEPT_FD. Does not return if it fails. */
+void atoll_enter(unsigned open_files);
 int atoll_visible(void);
 
 /* The pages that a copy needs first (join_pages.c). apart: called in a copy that ends soon; from then on, what it has
@@ -19,6 +20,12 @@ int atoll_visible(void);
 int atoll_pages_apart(void);
 int atoll_pages_used(uint64_t *ret, size_t max);
 int atoll_pages_take(const uint64_t *pages, size_t n);
+
+/* Of a copy that enters: the user namespace and pid 1 of its sandbox, and its own socket. */
+#define JOIN_USERNS_FD 4
+#define JOIN_PID_FD 5
+#define JOIN_SEED_FD 6
+#define JOIN_KEPT_FD 3 /* what the socket becomes */
 
 /* Open in the zygote until atoll_prepare(): an empty file, or absent. */
 #define JOIN_BASE_FD 5

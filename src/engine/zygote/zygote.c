@@ -141,9 +141,9 @@ int zygote_await(int conn, int pidfd, pid_t *ret_pid, struct err *e)
 	return *ret_pid > 1 ? 0 : err_set(e, EPIPE, "the zygote made no copy");
 }
 
-void zygote_go(int conn)
+void zygote_go(int conn, uint32_t open_files)
 {
-	(void)fd_send(conn, "g", 1, NULL, 0); /* if it has died, init notices too */
+	(void)fd_send(conn, &open_files, sizeof open_files, NULL, 0); /* if it has died, init notices too */
 }
 
 /* --- maintenance ---------------------------------------------------------------------------------------------- */

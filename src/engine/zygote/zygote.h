@@ -54,10 +54,12 @@ int zygote_connect_in(const struct zygote_config *cfg, const char *key, int user
 /* zygote_ask(), called on that connection by a process in Z: requests a copy in the sandbox of that pid 1, whose
  * id map is written but which has not continued yet. proc_fd: /proc of our pid namespace. seed_fd: the copy's end
  * of a socket pair whose other end init has. zygote_await() then waits for the copy's pid. The copy does nothing
- * until zygote_go(), and exits if the connection closes. */
+ * until zygote_go(), and exits if the connection closes. Until then it is a process of Z, over which nothing in the
+ * sandbox has power. */
 int zygote_ask(int conn, int proc_fd, pid_t pid, int pidfd, int seed_fd);
 int zygote_await(int conn, int pidfd, pid_t *ret_pid, struct err *e); /* -ESRCH: the sandbox has exited */
-void zygote_go(int conn); /* the sandbox is complete, and the copy is in its cgroups */
+/* The sandbox is complete, and the copy is in its cgroups. open_files: its limit. */
+void zygote_go(int conn, uint32_t open_files);
 
 /* Makes a zygote if none answers; blocks until it is ready. ENGINE_NEVER: the template cannot have one. Called by
  * one process at a time per template. */
