@@ -475,19 +475,31 @@ static int open_file(const char *path, struct store **ret, struct err *e)
 	return 0;
 }
 
+static int refuse_read_only(struct err *e)
+{
+	return err_set(e, EROFS, "state file: it cannot be written to: it, or its file system, is read-only");
+}
+
+/* Before it is opened: SQLite would make its -shm file as read-only as the database, and that stays so when the
+ * database is repaired. */
+static int check_access(const char *path, struct err *e)
+{
+	return access(path, W_OK) < 0 && (errno == EACCES || errno == EROFS) ? refuse_read_only(e) : 0;
+}
+
 /* SQLite silently opens a read-only file. Without this check the first write would fail, in the middle of an
  * operation. */
 static int check_writable(struct store *s, struct err *e)
 {
-	return sqlite3_db_readonly(s->db, "main") == 1
-	    ? err_set(e, EROFS, "state file: it cannot be written to: it, or its file system, is read-only")
-	    : 0;
+	return sqlite3_db_readonly(s->db, "main") == 1 ? refuse_read_only(e) : 0;
 }
 
 int store_open(const char *path, struct store **ret, struct err *e)
 {
 	struct store *s = NULL;
 
+	if (check_access(path, e) < 0)
+		return err_wrap(e, "open '%s'", path);
 	if (open_file(path, &s, e) < 0)
 		return -e->no;
 	/* temp_store: no file may be opened later, under the seccomp filter. */
