@@ -83,6 +83,7 @@ check: ready
 
 # Both parts always run, so that one failing unit does not hide the rest; the last line is the end-to-end count.
 test: ready
+	@scripts/setup test
 	@status=0; \
 	$(UNITS) || status=1; \
 	$(SUDO) scripts/with-node tests/run --build-dir $(BUILD) $(if $(TESTS),--only $(TESTS)) $(TEST_FLAGS) || status=1; \
@@ -115,6 +116,7 @@ upgrade: ready
 # What can be said of the source without running it.
 lint: build
 	@scripts/format
+	@scripts/with-node node console/build.mjs --check console $(BUILD)/console.work
 	@scripts/house --no-format --build-dir $(BUILD)
 	@scripts/analyze --build-dir $(BUILD)
 

@@ -20,6 +20,7 @@ import { growth } from './growth.mjs'
 import { images } from './images.mjs'
 import { audit } from './audit.mjs'
 import { besideOthers } from './beside.mjs'
+import { consoles, CONFIG as consoleConfig } from './console.mjs'
 import { coldConfig, interpreter, poolConfig, poolHits } from './interp.mjs'
 import { kills, killsAgainst, config as killsConfig } from './kills.mjs'
 import { Caller, machine, timed } from './measure.mjs'
@@ -63,6 +64,7 @@ const PARTS = [
 	'calls',
 	'uploads',
 	'view',
+	'console',
 ]
 
 const USAGE = `usage: bench/run [OPTION...]
@@ -310,6 +312,10 @@ async function measure(opt, result) {
 		result.view = await view(opt.buildDir, opt.quick)
 		clean.push(result.view.clean)
 	}
+	if (wanted('console'))
+		await part('console', consoleConfig, async (server) => {
+			result.console = await consoles(server, opt.quick)
+		})
 	if (wanted('walls')) {
 		await part('walls', wallsConfig, async (server) => {
 			result.walls = await walls(server, opt.quick)

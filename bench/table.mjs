@@ -521,6 +521,23 @@ function printView(v) {
 	return good
 }
 
+function printConsole(c) {
+	if (c.skipped) {
+		row('console', c.skipped)
+		return true
+	}
+	let good = true
+	const line = (name, of, most) => {
+		good &= row(`console: ${name}`, `p50 ${ms(of.p50)}  p99 ${ms(of.p99)}`, `≤ ${most} ms`, of.p50 <= most)
+	}
+	line('first paint', c.paint, 1000)
+	line('interactive', c.interactive, 1500)
+	line('scroll a list of 5,000', c.scroll, 100)
+	line('key to echo', c.echo, 30)
+	line('cell 1+1, click to output', c.cell, 50)
+	return good
+}
+
 function printRestart(r) {
 	let good = true
 	for (const [name, way] of Object.entries(r.ways)) {
@@ -657,6 +674,7 @@ export function print(r) {
 	if (r.calls) good &= printCalls(r.calls)
 	if (r.uploads) good &= printUploads(r.uploads)
 	if (r.view) good &= printView(r.view)
+	if (r.console) good &= printConsole(r.console)
 	if (r.walls) good &= printWalls(r.walls)
 	return Boolean(good)
 }

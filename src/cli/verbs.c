@@ -8,6 +8,7 @@
 const struct verb *const verbs[] = {
 	&verb_serve,
 	&verb_env,
+	&verb_console,
 	&verb_run,
 	&verb_create,
 	&verb_list,

@@ -510,6 +510,13 @@ int atoll_purge_key(struct atoll *a, const char *key_id, struct atoll_purged *re
 /* The server's log level. set: NULL only reads it; else "debug", "info", "warn" or "error", until the next restart. */
 int atoll_log_level(struct atoll *a, const char *set, char ret[ATOLL_LEVEL_SIZE], struct atoll_error *e);
 
+#define ATOLL_LINK_SIZE 512
+
+/* The URL of the server's web console with a code that logs a browser in, once. role: "viewer", "member" or "admin", at
+ * most that of the key; NULL: that of the key. seconds: how long the code is valid; 0: the server's default. */
+int atoll_console_link(struct atoll *a, const char *role, unsigned seconds, char ret_url[ATOLL_LINK_SIZE],
+    struct atoll_error *e);
+
 /* --- templates --- */
 
 /* Writes up to n bytes of the content to the buffer. Returns their number, 0 at the end, or a negative errno value,

@@ -193,6 +193,26 @@ int atoll_log_level(struct atoll *a, const char *set, char ret[ATOLL_LEVEL_SIZE]
 	return 0;
 }
 
+int atoll_console_link(struct atoll *a, const char *role, unsigned seconds, char ret_url[ATOLL_LINK_SIZE],
+    struct atoll_error *e)
+{
+	NEED(e, a && ret_url);
+	autocall struct call c = CALL_INIT("POST", a->api_url, "/console/api/links");
+	autojson json_t *body = json_object(), *answer = NULL;
+
+	if ((role && json_object_set_new(body, "role", json_string(role)) < 0) ||
+	    (seconds && json_object_set_new(body, "seconds", json_integer(seconds)) < 0))
+		return client_fail(e, EINVAL, 0, "the role is not valid UTF-8");
+	if (api_send(a, &c, body, e) < 0 || call_json(&c, JSON_OBJECT, &answer, e) < 0)
+		return -e->no;
+	const char *path = json_text(answer, "path");
+	int n = path ? snprintf(ret_url, ATOLL_LINK_SIZE, "%s%s", a->api_url, path) : -1;
+
+	if (n < 0 || n >= ATOLL_LINK_SIZE)
+		return client_fail(e, EPROTO, c.status, "the response of %s is not that of an atoll server", c.base);
+	return 0;
+}
+
 int atoll_snapshot_adopt(struct atoll *a, const char *body, char *ret_id, size_t size, struct atoll_error *e)
 {
 	NEED(e, a && body && ret_id);

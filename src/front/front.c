@@ -86,12 +86,15 @@ void front_connect(struct front *f)
 	f->proxy.account = &f->account;
 	f->proxy.record = &f->record;
 	f->proxy.sandbox = &f->sandbox;
+	f->console.link = &f->link;
+	f->console.account = &f->account;
 	f->api.link = &f->link;
 	f->api.account = &f->account;
 	f->api.record = &f->record;
 	f->api.sandbox = &f->sandbox;
 	f->api.build = &f->build;
 	f->api.proxy = &f->proxy;
+	f->api.console = &f->console;
 }
 
 void front_stop(struct front *f)
@@ -157,6 +160,7 @@ void front_done(struct front *f)
 	sigwatch_free(f->on_int);
 	rules_link_free(f->sandbox.rules);
 	webhooks_free(take_ptr(&f->record.webhooks));
+	console_close(&f->console);
 	keyring_free(f->account.keyring);
 	penalties_free(f->account.penalties);
 	metrics_free(f->account.metrics);

@@ -12,6 +12,7 @@
 
 #include "front/account/accounts.h"
 #include "front/api/api.h"
+#include "front/console/console.h"
 #include "front/link/links.h"
 #include "front/proxy/proxies.h"
 #include "front/record/records.h"
@@ -37,6 +38,7 @@ struct front {
 	struct sandboxes sandbox;
 	struct builds build;
 	struct proxies proxy;
+	struct console console;
 	struct api api;
 
 	struct boot *boot;        /* NULL once the front serves */

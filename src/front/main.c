@@ -280,8 +280,10 @@ static void on_tick(void *user)
 	if (history_due(&f->record))
 		retention_prune(&f->sandbox);
 	history_tick(&f->record);
-	if (f->link.ticks++ % TIDY_EVERY_S == 0)
+	if (f->link.ticks++ % TIDY_EVERY_S == 0) {
 		keyring_tidy(f->account.keyring, clock_wall_ms());
+		console_tick(&f->console);
+	}
 	give_memory_back(f);
 	timer_arm(f->tick, 1000);
 }
@@ -336,13 +338,14 @@ static int open_state(struct front *f, struct err *e)
 
 static int set_up(struct front *f, struct err *e)
 {
-	bool have = fd_cloexec(FD_WARDEN, true) == 0;
+	int dir_fd = f->link.opt.has_console ? FD_DOORS + (int)f->n_doors : -1;
+	bool have = fd_cloexec(FD_WARDEN, true) == 0 && (dir_fd < 0 || fd_cloexec(dir_fd, true) == 0);
 
 	for (size_t i = 0; i < f->n_doors; i++)
 		have = have && fd_cloexec(f->doors[i].fd, true) == 0 && fd_nonblock(f->doors[i].fd, true) == 0;
 	if (!have)
 		return err_set(e, EBADF, "the warden's fds are missing");
-	if (confine_early(&f->link.fds, e) < 0 || open_state(f, e) < 0)
+	if (confine_early(&f->link.fds, e) < 0 || open_state(f, e) < 0 || console_open(&f->console, dir_fd, e) < 0)
 		return -e->no;
 	f->sandbox.table = sandbox_table_new();
 	f->sandbox.rules = rules_link_new(&f->sandbox);

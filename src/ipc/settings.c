@@ -51,6 +51,7 @@ static const struct member front_members[] = {
 	MEMBER(front, TEXT, url, "")
 	MEMBER(front, OTHER, n_doors, "")
 	MEMBER(front, OTHER, doors, "")
+	MEMBER(front, FLAG, has_console, "")
 	MEMBER(front, FLAG, domain_is_default, "")
 /* clang-format on */
 #define OF front

@@ -46,6 +46,7 @@ struct front_options {
 	char url[96];                     /* where the server listens */
 	uint32_t n_doors;
 	enum door_kind doors[DOORS_MAX]; /* of the descriptors that follow, in that order */
+	bool has_console;                /* a descriptor of the console's directory follows those */
 	bool domain_is_default;          /* not configured: clients that use another host name keep that */
 #define OF front
 #include "ipc/settings_of.tbl"

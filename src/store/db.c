@@ -296,6 +296,9 @@ static const char *const migrations[] = {
 	"CREATE TABLE host ("
 	" one INTEGER PRIMARY KEY CHECK(one=1),"
 	" boot_id TEXT NOT NULL) STRICT;",
+
+	/* What a sandbox is a copy of: its fork, or started from its snapshot. */
+	"ALTER TABLE sandboxes ADD COLUMN parent TEXT;",
 };
 
 static int db_fail(struct store *s, struct err *e, const char *what)

@@ -9,10 +9,10 @@
 	"id, team, template_id, template_name, template_key, state, created_ms, started_us, end_ms, timeout_s, flags," \
 	" mem_bytes, disk_bytes, cpu_permille, pids, envd_token, traffic_token, metadata, env_vars, network, " \
 	"active_ms, kept_name, kept, volumes, key_id, sent_bytes, swap_bytes, io_bytes_s, io_ops_s, egress_bytes, " \
-	"egress_bytes_s, open_files, build"
+	"egress_bytes_s, open_files, build, parent"
 
 static const char add_sql[] = "INSERT INTO sandboxes(" COLUMNS
-			      ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+			      ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 static const char set_sql[] =
     "UPDATE sandboxes SET state=?, started_us=?, end_ms=?, flags=?, kept_name=?, kept=?, sent_bytes=?"
     " WHERE id=? AND state<>3";
@@ -69,6 +69,7 @@ int sandboxes_add(struct store *s, const struct sandbox_row *r, struct err *e)
 	stmt_u64(st, 31, r->limits.egress_bytes_s);
 	stmt_u64(st, 32, r->limits.open_files);
 	stmt_text(st, 33, r->build);
+	stmt_text(st, 34, r->parent);
 
 	int n = stmt_run(s, st, e);
 
@@ -215,6 +216,7 @@ static void row_read(sqlite3_stmt *st, struct sandbox_row *r)
 		.key = stmt_col_text(st, 24),
 		.sent_bytes = stmt_col_u64(st, 25),
 		.build = stmt_col_text(st, 32),
+		.parent = stmt_col_text(st, 33),
 	};
 }
 

@@ -18,7 +18,8 @@ enum row_state {          /* stored in the file: never renumber */
 
 struct sandbox_row { /* strings are borrowed; optional ones may be NULL */
 	const char *id, *team, *template_id, *template_name, *template_key;
-	const char *build; /* of the template; NULL: the row is older than the column */
+	const char *build;  /* of the template; NULL: the row is older than the column */
+	const char *parent; /* the sandbox that it is a copy of; NULL: none */
 	enum row_state state;
 	uint64_t created_ms, started_us;
 	uint64_t end_ms;    /* running: when it expires; paused: when it was paused */

@@ -147,6 +147,7 @@ void warden_let_go(const struct warden *w)
 	fd_close(w->registry_fd);
 	fd_close(w->pid_fd);
 	fd_close(w->notify_fd);
+	fd_close(w->console_fd);
 	for (size_t i = 0; i < w->n_doors; i++)
 		fd_close(w->doors[i].fd);
 	fd_close(w->dns_udp);

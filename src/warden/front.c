@@ -176,6 +176,7 @@ static void fill_options(const struct warden *w, const char *state_dir, struct f
 	(void)snprintf(o->domain, sizeof o->domain, "%s", w->domain);
 	(void)snprintf(o->url, sizeof o->url, "%s", w->ready_url);
 	o->domain_is_default = !w->cfg.domain[0] && !w->cfg.tls_listen[0];
+	o->has_console = w->console_fd >= 0;
 	for (; o->n_doors < w->n_doors; o->n_doors++)
 		o->doors[o->n_doors] = w->doors[o->n_doors].kind;
 }
@@ -192,10 +193,14 @@ int front_open(struct warden *w, int exe_fd, const char *exe, const char *state_
 		.n_fds = w->n_doors,
 		.delay_max_ms = w->cfg.restart_max_ms };
 
-	_Static_assert(DOORS_MAX <= SERVICE_FDS, "a service takes all of them");
+	_Static_assert(DOORS_MAX + 1 <= SERVICE_FDS, "a service takes all of them");
+	if (w->cfg.console && layout_console(&w->cfg, &w->console_fd, e) < 0)
+		return -e->no;
 	fill_options(w, state_dir, &options);
 	for (size_t i = 0; i < w->n_doors; i++)
 		spec.fds[i] = w->doors[i].fd;
+	if (w->console_fd >= 0)
+		spec.fds[spec.n_fds++] = w->console_fd;
 	if (user_find(w->cfg.user, &spec.uid, &spec.gid, e) < 0)
 		return -e->no;
 	w->front_timer = timer_new(w->loop, on_front_late, w);
@@ -210,5 +215,6 @@ void front_close(struct warden *w)
 {
 	link_free(take_ptr(&w->link));
 	service_free(take_ptr(&w->front));
+	fd_close(take_fd(&w->console_fd));
 	timer_free(take_ptr(&w->front_timer));
 }

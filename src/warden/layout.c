@@ -299,20 +299,51 @@ static const char *folder_of(const char *name)
 	return part ? part + 1 : name;
 }
 
+/* The directory of our own program, or the configured one of the others. */
+static int libexec_dir(const char *given, char ret[PATH_MAX], struct err *e)
+{
+	ssize_t n;
+
+	if (given[0]) {
+		(void)snprintf(ret, PATH_MAX, "%s", given);
+		return 0;
+	}
+	n = readlink("/proc/self/exe", ret, PATH_MAX - 1);
+	if (n < 0)
+		return err_sys(e, "find out where this program is");
+	ret[n] = '\0';
+	*strrchr(ret, '/') = '\0';
+	return 0;
+}
+
+int layout_console(const struct config *c, int *ret_fd, struct err *e)
+{
+	/* PREFIX/libexec/atoll and BUILD/src/warden are where this program is */
+	static const char *const places[] = { "../../share/atoll/console", "../../console" };
+	char dir[PATH_MAX], path[PATH_MAX + 32];
+
+	*ret_fd = -1;
+	if (c->console_dir[0]) {
+		*ret_fd = open(c->console_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		return *ret_fd < 0 ? err_sys(e, "open the console's files in '%s'", c->console_dir) : 0;
+	}
+	if (libexec_dir(c->libexec, dir, e) < 0)
+		return -e->no;
+	for (size_t i = 0; i < ARRAY_LEN(places) && *ret_fd < 0; i++) {
+		(void)snprintf(path, sizeof path, "%s/%s", dir, places[i]);
+		*ret_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	}
+	return 0;
+}
+
 /* Looks for NAME in libexec and in the sibling directories of a build tree. */
 int layout_program(const char *libexec, const char *name, char *ret_path, size_t size, int *ret_fd, struct err *e)
 {
 	char self[PATH_MAX];
 
-	if (!libexec[0]) {
-		ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-
-		if (n < 0)
-			return err_sys(e, "find out where this program is");
-		self[n] = '\0';
-		*strrchr(self, '/') = '\0';
-		libexec = self;
-	}
+	if (libexec_dir(libexec, self, e) < 0)
+		return -e->no;
+	libexec = self;
 	for (int i = 0; i < 3; i++) {
 		if (i == 0)
 			(void)snprintf(ret_path, size, "%s/%s", libexec, name);

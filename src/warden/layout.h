@@ -48,5 +48,9 @@ int layout_gateway(uint32_t instance, int *ret_udp, int *ret_tcp, int *ret_proxy
  * path need not be accessible to that user. */
 int layout_open_program(const char *path, int *ret_fd, struct err *e);
 
+/* Opens the directory of the console's files: the configured one, or the one of this installation or build.
+ * *ret_fd: -1 if there is none. */
+int layout_console(const struct config *c, int *ret_fd, struct err *e);
+
 /* Opens one of atoll's programs by name; ret_path gets its path. */
 int layout_program(const char *libexec, const char *name, char *ret_path, size_t size, int *ret_fd, struct err *e);

@@ -464,6 +464,7 @@ int main(int argc, char **argv)
 {
 	static struct warden w = { .registry_fd = -1,
 		.pid_fd = -1,
+		.console_fd = -1,
 		.dns_udp = -1,
 		.dns_tcp = -1,
 		.proxy = -1,

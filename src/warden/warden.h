@@ -47,6 +47,7 @@ struct warden {
 	int registry_fd, pid_fd; /* held locks */
 	struct door doors[DOORS_MAX];
 	size_t n_doors;
+	int console_fd;              /* directory of the console's files, for the front; -1: none */
 	int dns_udp, dns_tcp, proxy; /* on the gateway address */
 	int records_dir;
 	char ready_url[96], tls_url[96]; /* the first of each kind; "": none */

@@ -10,6 +10,7 @@ import path from 'node:path'
 import { spawn, spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { server } from '../lib/client.mjs'
+import { Visitor } from '../lib/console.mjs'
 import { freePort, READY_MS } from '../lib/server.mjs'
 import { CLIENTS, install } from './clients.mjs'
 
@@ -106,6 +107,14 @@ async function inShell(command, env = {}) {
 	const code = await new Promise((done) => child.once('close', done))
 	return { code, text, names: new Set(fs.readFileSync(lookups, 'utf8').split('\n').filter(Boolean)) }
 }
+
+test('the printed link logs a browser in to the console', async () => {
+	const [, url, code] = /^ +(http:\/\/\S+)\/console\/#login=(\S+)$/m.exec(said) ?? []
+	assert.ok(code, said)
+	const v = new Visitor({ base: url })
+	assert.equal((await v.login({ link: code })).json.role, 'admin')
+	assert.equal((await v.ask('GET', '/nodes')).status, 200)
+})
 
 test('C4: what it says of itself', options, () => {
 	assert.match(

@@ -46,7 +46,7 @@ for (const [name, user, own] of [
 		'atoll-front',
 		'atoll',
 		new RegExp(
-			'/(atoll|uploads|audit|notebooks)\\.db(-wal|-shm)?$|/audit/\\d{8}\\.jsonl$|' +
+			'/(atoll|uploads|console|audit|notebooks)\\.db(-wal|-shm)?$|/audit/\\d{8}\\.jsonl$|' +
 				'/front/write-memory$|^/proc/(\\d+/statm|meminfo)$',
 		),
 	],

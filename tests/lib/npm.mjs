@@ -27,6 +27,8 @@ const PACKAGES = {
 	'code-interpreter-old': 'npm:@e2b/code-interpreter@1.5.1',
 	ssh2: '^1.16.0', // an SSH server for git's sake, run inside a sandbox
 	'@connectrpc/connect-node': '^2.2.0', // the Connect client that can speak protobuf
+	'playwright-core': '1.65.1', // drives the machine's Chromium; it fetches no browser
+	'axe-core': '4.14.0', // finds what a screen reader or a keyboard cannot use
 }
 
 // One at a time of all processes that want the same directory: files of several lanes use the same set of packages.

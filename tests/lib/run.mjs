@@ -17,7 +17,7 @@ import { Times, cpuOfServer } from './times.mjs'
 
 const HERE = path.dirname(fileURLToPath(import.meta.url))
 const TESTS = path.dirname(HERE)
-const SUITES = ['smoke', 'docs', 'e2e', 'escape', 'compat', 'ckpt', 'torture', 'soak']
+const SUITES = ['smoke', 'docs', 'e2e', 'console', 'escape', 'compat', 'ckpt', 'torture', 'soak']
 // for hangs alone: the longest takes 3 minutes on a busy machine
 const FILE_MS = (process.env.ATOLL_LONG ? 600 : process.argv.includes('--asan') ? 30 : 15) * 60 * 1000
 const STOP_MS = 20000 // for a file to end by itself after SIGTERM

@@ -95,7 +95,7 @@ static int put_answer(void *user, const struct http_answer *a, struct buf *out)
 		return -EPROTO; /* an answer was sent already */
 	buf_z(out, "Access-Control-Allow-Origin: *\r\n" MCP_HEADERS);
 	buf_fmt(out, "X-Request-Id: %s\r\n", r->id);
-	proxy_put_answer(out, a, 0);
+	proxy_put_answer(out, a, 0, false);
 	if (!out->bad)
 		r->status = a->status;
 	return 0;
@@ -149,8 +149,12 @@ static void put_request(void *user, struct buf *out)
 	url_encode(out, str_of(r->caller.key_name));
 	buf_z(out, "\r\n");
 	buf_fmt(out, "X-Atoll-Url: %s://%.*s\r\n", http_is_secure(rq) ? "https" : "http", STR_ARG(rq->host));
-	if (key.n > 0)
-		buf_fmt(out, "X-Atoll-Key: %.*s\r\n", STR_ARG(key));
+	buf_z(out, "X-Atoll-Key: ");
+	if (*r->caller.session)
+		auth_put_session_key(rq, out);
+	else
+		buf_str(out, key);
+	buf_z(out, "\r\n");
 	if (r->caller.admin)
 		buf_z(out, "X-Atoll-Admin: 1\r\n");
 	if (rq->content_length < 0)

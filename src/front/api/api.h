@@ -7,6 +7,7 @@
 
 struct accounts;
 struct builds;
+struct console;
 struct http_server;
 struct links;
 struct proxies;
@@ -27,6 +28,7 @@ struct api {
 	struct sandboxes *sandbox;
 	struct builds *build;
 	struct proxies *proxy;
+	struct console *console;
 	struct http_server *server;
 	struct req_list reading;    /* requests whose body is being read, oldest first */
 	struct req_waits waiting;   /* requests that wait for the state of a sandbox */

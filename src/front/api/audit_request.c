@@ -33,6 +33,9 @@ static const struct {
 	{ "POST", "/sandboxes/{id}/snapshots", "sandbox.snapshot" },
 	{ "POST", "/admin/snapshots", "snapshot.adopt" },
 	{ "POST", "/purge", "team.purge" },
+	{ "POST", "/console/api/login", "console.login" },
+	{ "POST", "/console/api/logout", "console.logout" },
+	{ "POST", "/console/api/links", "console.link" },
 	{ "POST", "/volumes", "volume.create" },
 	{ "PATCH", "/volumes/{id}", "volume.change" },
 	{ "DELETE", "/volumes/{id}", "volume.remove" },
@@ -99,6 +102,15 @@ static void set_word(json_t *o, const char *name, const char *z)
 		(void)json_object_set_new(o, name, json_string(z));
 }
 
+/* Which session of the console it was, and whose. */
+static void set_console(json_t *o, const struct req *r)
+{
+	if (*r->caller.session)
+		(void)json_object_set_new(o, "console", json_string(r->caller.session));
+	if (*r->caller.user)
+		(void)json_object_set_new(o, "user", json_string(r->caller.user));
+}
+
 void audit_request(struct req *r)
 {
 	struct audit_who who = who_of(r);
@@ -113,6 +125,7 @@ void audit_request(struct req *r)
 				   : "ok",
 	    "status", r->status, "ms", (json_int_t)((clock_mono_us() - r->began_us) / 1000));
 
+	set_console(fields, r);
 	if (target && strcmp(target, r->sandbox) != 0)
 		set_word(fields, "target", target);
 	if (r->param2)

@@ -144,6 +144,8 @@ static int check_caller(struct req *r)
 	if (no == 0 && r->caller.blocked && !route_for_blocked(r->route))
 		no = err_set(&e, EPERM,
 		    "team is blocked: it can look at what it has and delete it, but make and change nothing");
+	if (no == 0 && *r->caller.session && r->caller.role == ROLE_VIEWER && !route_for_viewer(r->route))
+		no = err_set(&e, EPERM, "this console session may only look");
 	switch (no) {
 	case 0:
 		return 0;

@@ -6,6 +6,8 @@
 #include "front/api/begin.h"
 #include "front/api/request.h"
 #include "front/api/uploads.h"
+#include "front/console/console.h"
+#include "front/console/serve.h"
 #include "front/link/links.h"
 #include "front/proxy/error.h"
 #include "front/proxy/proxy.h"
@@ -29,7 +31,9 @@ static void on_request(void *user, struct http_req *rq)
 		proxy_plain(rq, 400, t.why);
 		break;
 	case ROUTE_API:
-		if (volume_content_is(rq))
+		if (a->console->sessions && console_is(rq))
+			console_serve(a->console, rq);
+		else if (volume_content_is(rq))
 			volume_content_begin(a->proxy, rq);
 		else if (!proxy_begin_signed(a->proxy, rq))
 			req_begin(a, rq);

@@ -102,6 +102,7 @@ static void fork_begin(struct fork *fk)
 	sp.timeout_s = fs->timeout_s;
 	memcpy(sp.from, fs->saved, sizeof sp.from);
 	sp.from_what = SAVED_DISK | SAVED_MEMORY;
+	memcpy(sp.parent, fs->source->id, sizeof sp.parent);
 	if (quota_check_create(a->account, fs->source->team, fs->r->caller.key, &hit) < 0) {
 		quota_text(&hit, &e);
 		spec_done(&sp);

@@ -62,6 +62,12 @@ void api_notebook_over(struct req *r);
 void api_audit(struct req *r);
 void admin_audit(struct req *r); /* of all teams */
 
+/* console.c */
+void api_console_login(struct req *r);
+void api_console_logout(struct req *r);
+void api_console_session(struct req *r);
+void api_console_link(struct req *r);
+
 /* purge.c */
 void api_purge(struct req *r);
 

@@ -104,6 +104,11 @@ struct sandbox *req_sandbox(struct req *r)
 	return sb;
 }
 
+bool req_sees_tokens(const struct req *r)
+{
+	return r->caller.role != ROLE_VIEWER;
+}
+
 struct req_wait_entry {
 	struct sandbox_waiter w;
 	LIST_ENTRY(req_wait_entry) link; /* in f->api.waiting */

@@ -25,6 +25,9 @@ bool req_owns_sandbox(const struct req *r);
 /* The caller's own sandbox in the path, borrowed. Otherwise sends 400 or 404 and returns NULL. */
 struct sandbox *req_sandbox(struct req *r);
 
+/* Whether the caller may see tokens: not someone who may only look. */
+bool req_sees_tokens(const struct req *r);
+
 /* Calls `then` when the state of sb has settled. */
 void req_wait(struct req *r, struct sandbox *sb, void (*then)(struct req *r, struct sandbox *sb));
 /* Calls the handler then, as if the request had just arrived. */

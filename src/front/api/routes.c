@@ -6,6 +6,7 @@
 #include "front/account/metrics.h"
 #include "front/api/handlers.h"
 
+#define LOGIN_MAX 4096
 #define SMALL (64 * 1024)
 #define CREATE_MAX (1024 * 1024)
 #define BUILD_MAX (8 * 1024 * 1024)
@@ -21,6 +22,11 @@
 static const struct route routes[] = {
 	{ { "GET", "/health" }, ACCESS_OPEN, 0, api_health, .quiet = true },
 	{ { "GET", "/metrics" }, ACCESS_METRICS, 0, api_prometheus, .quiet = true },
+
+	{ { "POST", "/console/api/login" }, ACCESS_OPEN, LOGIN_MAX, api_console_login },
+	{ { "POST", "/console/api/logout" }, ACCESS_OPEN, LOGIN_MAX, api_console_logout },
+	{ { "GET", "/console/api/session" }, ACCESS_OPEN, 0, api_console_session, .quiet = true },
+	{ { "POST", "/console/api/links" }, ACCESS_TEAM, LOGIN_MAX, api_console_link },
 
 	{ { "GET", "/sandboxes" }, ACCESS_TEAM, 0, api_list_v1 },
 	{ { "POST", "/sandboxes" }, ACCESS_TEAM, CREATE_MAX, api_create_v1, .warden = true },
@@ -155,6 +161,11 @@ const struct route *route_find(struct str method, struct str path, struct str re
 bool route_for_blocked(const struct route *r)
 {
 	return !r->busy && (strcmp(r->on.method, "GET") == 0 || strcmp(r->on.method, "DELETE") == 0);
+}
+
+bool route_for_viewer(const struct route *r)
+{
+	return !r->busy && strcmp(r->on.method, "GET") == 0;
 }
 
 const struct route *route_at(size_t i)

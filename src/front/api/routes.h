@@ -37,5 +37,8 @@ const struct route *route_find(struct str method, struct str path, struct str re
 /* Whether a blocked team may use it. As on E2B, such a team may read and delete what it has. */
 bool route_for_blocked(const struct route *r);
 
+/* Whether someone who may only look may use it. */
+bool route_for_viewer(const struct route *r);
+
 const struct route *route_at(size_t i);    /* NULL: i is out of range */
 size_t route_index(const struct route *r); /* METRICS_ROUTES_MAX if r is NULL */

@@ -103,6 +103,10 @@ static void put_common(struct buf *out, const struct sandbox *sb)
 	buf_z(out, ",\"sandboxID\":\"");
 	buf_z(out, sb->id);
 	buf_z(out, "\",\"clientID\":\"" CLIENT_ID "\"");
+	if (*sb->spec.parent) {
+		buf_z(out, ",\"parentID\":");
+		put_text(out, sb->spec.parent);
+	}
 	put_time(out, ",\"startedAt\":\"", sb->started_us / 1000);
 	put_time(out, ",\"endAt\":\"", sb->end_ms);
 	put_time(out, ",\"lastActivityAt\":\"", sandbox_active_ms(sb));
@@ -151,7 +155,7 @@ static void put_detail(struct buf *out, const struct req *r, const struct sandbo
 	}
 	if (sb->state == SANDBOX_PAUSED && sb->saved.why_not[0])
 		(void)json_object_set_new(more, "pausedMemoryReason", json_string(sb->saved.why_not));
-	if (*sb->envd_token)
+	if (*sb->envd_token && req_sees_tokens(r))
 		(void)json_object_set_new(more, "envdAccessToken", json_string(sb->envd_token));
 	if (sb->spec.network)
 		(void)json_object_set_new(more, "network", spec_network_shown(sb->spec.network));

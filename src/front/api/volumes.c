@@ -29,7 +29,7 @@ static json_t *volume_json(const struct req *r, const struct volume *v, bool wit
 
 	(void)volume_user(v, &n);
 	(void)json_object_set_new(j, "sandboxes", json_integer((json_int_t)n));
-	if (with_token)
+	if (with_token && req_sees_tokens(r))
 		(void)json_object_set_new(j, "token", json_string(v->token));
 	if (with_token)
 		(void)json_object_set_new(j, "domain", domain_json(r));

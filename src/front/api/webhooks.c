@@ -32,7 +32,19 @@
 #define DELIVERIES_DEFAULT 20
 #define DELIVERIES_MAX 100
 
-static json_t *webhook_json(const struct webhook *w)
+/* Many services put a token into the path or the query of the URL that they give. */
+static json_t *url_json(const struct req *r, const char *url)
+{
+	const char *host = strstr(url, "://");
+	size_t n = host ? (size_t)(host + 3 - url) + strcspn(host + 3, "/?#") : 0;
+	const char *at = host ? memrchr(host + 3, '@', url + n - host - 3) : NULL;
+
+	return req_sees_tokens(r) ? json_string(url)
+	    : at ? json_sprintf("%.*s%.*s", (int)(host + 3 - url), url, (int)(url + n - at - 1), at + 1)
+		 : json_stringn(url, n);
+}
+
+static json_t *webhook_json(const struct req *r, const struct webhook *w)
 {
 	json_t *events = json_array();
 
@@ -40,9 +52,9 @@ static json_t *webhook_json(const struct webhook *w)
 		if (w->events & 1u << t)
 			(void)json_array_append_new(events, json_string(event_type_name((enum event_type)t)));
 	}
-	return json_pack("{s:s,s:s,s:s,s:o,s:b,s:s,s:o,s:I}", "id", w->id, "teamId", w->team, "name", w->name,
-	    "createdAt", time_json(w->created_ms), "enabled", w->enabled, "url", w->url, "events", events, "waiting",
-	    (json_int_t)w->waiting);
+	return json_pack("{s:s,s:s,s:s,s:o,s:b,s:o,s:o,s:I}", "id", w->id, "teamId", w->team, "name", w->name,
+	    "createdAt", time_json(w->created_ms), "enabled", w->enabled, "url", url_json(r, w->url), "events", events,
+	    "waiting", (json_int_t)w->waiting);
 }
 
 /* --- parsing --- */
@@ -149,7 +161,7 @@ void api_webhooks(struct req *r)
 	json_t *all = json_array();
 
 	for (const struct webhook *w = webhook_next(h, r->caller.team, NULL); w; w = webhook_next(h, r->caller.team, w))
-		(void)json_array_append_new(all, webhook_json(w));
+		(void)json_array_append_new(all, webhook_json(r, w));
 	reply_json(r, 200, all, NO_STORE);
 }
 
@@ -192,7 +204,7 @@ void api_webhook_add(struct req *r)
 		return;
 	}
 	log_info("webhook created", "request=%s webhook=%s team=%s", r->id, w->id, w->team);
-	json_t *answer = webhook_json(w);
+	json_t *answer = webhook_json(r, w);
 
 	if (!want.secret) /* shown only this once */
 		(void)json_object_set_new(answer, "signatureSecret", json_string(made));
@@ -215,7 +227,7 @@ void api_webhook(struct req *r)
 	const struct webhook *w = find(r);
 
 	if (w)
-		reply_json(r, 200, webhook_json(w), NO_STORE);
+		reply_json(r, 200, webhook_json(r, w), NO_STORE);
 }
 
 void api_webhook_set(struct req *r)
@@ -246,7 +258,7 @@ void api_webhook_set(struct req *r)
 		return;
 	}
 	log_info("webhook changed", "request=%s webhook=%s", r->id, w->id);
-	reply_json(r, 200, webhook_json(w), NO_STORE);
+	reply_json(r, 200, webhook_json(r, w), NO_STORE);
 }
 
 void api_webhook_drop(struct req *r)

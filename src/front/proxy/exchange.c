@@ -65,10 +65,11 @@ struct exchange {
 	struct timer *retry;
 	unsigned tries;
 	unsigned port_tries;
-	bool woke;     /* has tried to resume the sandbox */
-	bool is_use;   /* counts as activity */
-	bool is_guest; /* content of a sandbox under the origin of the API */
-	int status;    /* for the log */
+	bool woke;       /* has tried to resume the sandbox */
+	bool is_use;     /* counts as activity */
+	bool is_guest;   /* content of a sandbox under the origin of the API */
+	bool by_headers; /* and only the headers of the request name the sandbox */
+	int status;      /* for the log */
 	uint64_t began_us;
 	char method[16];
 	char *path; /* without the query */
@@ -148,7 +149,7 @@ static int put_answer(void *user, const struct http_answer *a, struct buf *out)
 	struct exchange *ex = user;
 
 	ex->status = a->status;
-	proxy_put_answer(out, a, ex->port);
+	proxy_put_answer(out, a, ex->port, ex->by_headers);
 	if (port_is_ours(ex->port))
 		buf_fmt(out, "X-Request-Id: %s\r\n", ex->id);
 	if (ex->is_guest)
@@ -467,13 +468,17 @@ static bool is_probe(const struct http_req *rq, uint16_t port)
 	return port_is_ours(port) && str_is(rq->path, "/health");
 }
 
-/* Whether a browser sees the answer under the origin of the API. */
-static bool is_on_api(const struct proxies *p, const struct http_req *rq)
+/* Whether a browser sees the answer under the origin of the API, and what it may store of it. A page that fetches a
+ * file with the headers must not find it again, as a page or a script, at the same URL without them. */
+static void see_origin(struct exchange *ex)
 {
+	const struct http_req *rq = ex->rq;
 	struct proxy_target t;
+	enum proxy_route to = proxy_route(rq->host, http_header_get(&rq->headers, "e2b-sandbox-id"),
+	    http_header_get(&rq->headers, "e2b-sandbox-port"), ex->proxies->link->opt.domain, &t);
 
-	return proxy_route(rq->host, http_header_get(&rq->headers, "e2b-sandbox-id"),
-		   http_header_get(&rq->headers, "e2b-sandbox-port"), p->link->opt.domain, &t) == ROUTE_API;
+	ex->by_headers = to == ROUTE_PORT && t.by_headers;
+	ex->is_guest = ex->by_headers || (to == ROUTE_API && ex->port == PORT_ENVD);
 }
 
 void exchange_begin(struct proxies *p, struct sandbox *sb, struct http_req *rq, uint16_t port)
@@ -490,7 +495,7 @@ void exchange_begin(struct proxies *p, struct sandbox *sb, struct http_req *rq, 
 	ex->path = must_dup_str(
 	    (struct str) { rq->path.p, rq->path.n < JOURNAL_TEXT_MAX ? rq->path.n : JOURNAL_TEXT_MAX });
 	ex->is_use = !is_probe(rq, port);
-	ex->is_guest = port == PORT_ENVD && is_on_api(p, rq);
+	see_origin(ex);
 	if (ex->is_use)
 		sandbox_use_begin(sb);
 	request_id(rq, ex->id);

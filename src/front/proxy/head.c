@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "front/util/cors.h"
+#include "front/util/session_cookie.h"
 #include "http/call.h"
 #include "http/server.h"
 
@@ -69,10 +70,25 @@ static bool is_dropped_request_line(struct str name, uint16_t port)
 		"e2b-sandbox-port",
 		"e2b-traffic-access-token",
 	};
-	static const char *const for_init[] = { "x-access-token", "x-api-key", "x-request-id" };
+	static const char *const for_init[] = { "x-access-token", "x-api-key", "x-request-id", "cookie" };
 
 	return is_one_of(name, always, ARRAY_LEN(always)) ||
 	    (port_is_ours(port) && is_one_of(name, for_init, ARRAY_LEN(for_init)));
+}
+
+/* A browser that sends a request into a sandbox under the API's host name adds the console's cookie to it. */
+static void put_cookies(struct buf *out, struct str field)
+{
+	size_t began = out->n;
+
+	buf_z(out, "Cookie: ");
+	size_t named = out->n;
+
+	session_cookie_hide(out, field);
+	if (out->n == named)
+		out->n = began;
+	else
+		buf_z(out, "\r\n");
 }
 
 static void put_target(struct buf *out, const struct http_req *rq)
@@ -128,8 +144,12 @@ void proxy_put_request(struct buf *out, const struct http_req *rq, uint16_t port
 	for (size_t i = 0; i < rq->headers.n; i++) {
 		struct str name = rq->headers.v[i].name;
 
-		if (!proxy_is_hop_by_hop(name, &rq->headers) && !is_dropped_request_line(name, port) &&
-		    !(mask_host && !ours && str_ieq(name, STR_LIT("x-forwarded-host"))))
+		if (proxy_is_hop_by_hop(name, &rq->headers) || is_dropped_request_line(name, port) ||
+		    (mask_host && !ours && str_ieq(name, STR_LIT("x-forwarded-host"))))
+			continue;
+		if (str_ieq(name, STR_LIT("cookie")))
+			put_cookies(out, rq->headers.v[i].value);
+		else
 			put_line(out, name, rq->headers.v[i].value);
 	}
 	if (ours) {
@@ -146,7 +166,21 @@ void proxy_put_request(struct buf *out, const struct http_req *rq, uint16_t port
 	buf_z(out, "\r\n");
 }
 
-void proxy_put_answer(struct buf *out, const struct http_answer *a, uint16_t port)
+/* No sandbox may log a browser in to the console. */
+static bool sets_session(struct str name, struct str value)
+{
+	return str_ieq(name, STR_LIT("set-cookie")) && session_cookie_is_set_by(value);
+}
+
+static bool is_about_caches(struct str name)
+{
+	static const char *const names[] = { "cache-control", "expires", "pragma", "age", "vary", "cdn-cache-control",
+		"surrogate-control", "x-accel-expires" };
+
+	return is_one_of(name, names, ARRAY_LEN(names));
+}
+
+void proxy_put_answer(struct buf *out, const struct http_answer *a, uint16_t port, bool by_headers)
 {
 	bool ours = port_is_ours(port);
 
@@ -155,12 +189,16 @@ void proxy_put_answer(struct buf *out, const struct http_answer *a, uint16_t por
 
 		if (proxy_is_hop_by_hop(name, &a->headers) || str_ieq(name, STR_LIT("content-length")))
 			continue;
+		if (sets_session(name, a->headers.v[i].value) || (by_headers && is_about_caches(name)))
+			continue;
 		if (ours && name.n > 15 && str_ieq((struct str) { name.p, 15 }, STR_LIT("access-control-")))
 			continue; /* the front sets the CORS headers */
 		put_line(out, name, a->headers.v[i].value);
 	}
 	if (ours)
 		buf_z(out, CORS_ENVD_HEADERS);
+	if (by_headers)
+		buf_z(out, "Cache-Control: no-store\r\nVary: E2b-Sandbox-Id, E2b-Sandbox-Port\r\n");
 }
 
 void proxy_put_upgrade(struct buf *out, const struct http_answer *a)
@@ -172,7 +210,8 @@ void proxy_put_upgrade(struct buf *out, const struct http_answer *a)
 	for (size_t i = 0; i < a->headers.n; i++) {
 		struct str name = a->headers.v[i].name;
 
-		if (!proxy_is_hop_by_hop(name, &a->headers) && !str_ieq(name, STR_LIT("content-length")))
+		if (!proxy_is_hop_by_hop(name, &a->headers) && !str_ieq(name, STR_LIT("content-length")) &&
+		    !sets_session(name, a->headers.v[i].value))
 			put_line(out, name, a->headers.v[i].value);
 	}
 	buf_z(out, "\r\n");

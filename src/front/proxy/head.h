@@ -20,8 +20,9 @@ void proxy_put_request(struct buf *out, const struct http_req *rq, uint16_t port
 /* Whether a header is hop-by-hop, by its name or because a Connection header names it. */
 bool proxy_is_hop_by_hop(struct str name, const struct http_headers *h);
 
-/* Writes the headers of an answer, without those that depend on the connection to the client. */
-void proxy_put_answer(struct buf *out, const struct http_answer *a, uint16_t port);
+/* Writes the headers of an answer, without those that depend on the connection to the client. by_headers: only headers
+ * of the request name the sandbox, so no cache may store the answer under its URL. */
+void proxy_put_answer(struct buf *out, const struct http_answer *a, uint16_t port, bool by_headers);
 
 /* Writes a complete 101 head. */
 void proxy_put_upgrade(struct buf *out, const struct http_answer *a);

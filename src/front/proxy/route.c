@@ -82,6 +82,7 @@ static enum proxy_route by_headers(struct str id, struct str port, struct proxy_
 {
 	struct str rest = id;
 
+	ret->by_headers = true;
 	if (!id.p || !port.p)
 		return bad(ret, "missing header");
 	if (!port_parse(port, &ret->port))

@@ -16,6 +16,7 @@ enum proxy_route {
 struct proxy_target {
 	struct str id; /* points into the arguments */
 	uint16_t port;
+	bool by_headers; /* not by the host name */
 	const char *why;
 };
 

@@ -145,7 +145,11 @@ static int put_answer(void *user, const struct http_answer *a, struct buf *out)
 		if (value.p)
 			buf_fmt(out, "%s: %.*s\r\n", passed[i], (int)value.n, value.p);
 	}
-	buf_fmt(out, CORS_API_HEADERS "X-Request-Id: %s\r\n", c->id);
+	/* A browser that has fetched a file with its token must not find it again, as a page of this server. */
+	buf_fmt(out,
+	    CORS_API_HEADERS CSP_GUEST "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
+				       "X-Request-Id: %s\r\n",
+	    c->id);
 	return 0;
 }
 

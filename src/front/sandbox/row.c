@@ -131,6 +131,7 @@ int row_add(struct sandbox *sb, enum row_state state, struct err *e)
 		.template_name = sp->tpl.name,
 		.template_key = sp->tpl.key,
 		.build = or_null(sp->tpl.build),
+		.parent = or_null(sp->parent),
 		.state = state,
 		.created_ms = sb->created_ms,
 		.started_us = sb->started_us,
@@ -174,6 +175,8 @@ int row_load(struct sandbox *sb, const struct sandbox_row *row)
 		(void)str_copy(sp->tpl.build, sizeof sp->tpl.build, str_of(row->build));
 	else
 		template_build_of_key(row->template_key, sp->tpl.build);
+	if (row->parent)
+		(void)str_copy(sp->parent, sizeof sp->parent, str_of(row->parent));
 	sb->row = ROW_COPY_CURRENT;
 	sp->timeout_s = row->timeout_s;
 	sp->flags = row->flags;

@@ -101,6 +101,7 @@ static bool take_snapshot(const struct sandboxes *all, const char *team, const c
 	sp->limits = sn->limits;
 	memcpy(sp->from, sn->saved, sizeof sp->from);
 	sp->from_what = sn->what;
+	memcpy(sp->parent, sn->source, sizeof sp->parent);
 	if (spec_volumes_load(sn->volumes, sp) < 0)
 		log_warn("ignoring the malformed volumes of a snapshot", "snapshot=%s", sn->template_id);
 	return true;

@@ -39,6 +39,7 @@ struct spec {
 	const char *mask_host; /* points into network, or NULL */
 	char from[ID_SIZE];    /* name of the saved state to start from, for the warden; "": only the template */
 	uint32_t from_what;    /* SAVED_* */
+	char parent[ID_SIZE];  /* the sandbox whose fork it is, or whose snapshot it starts from; "": none */
 	bool from_built;       /* `from` is a built template: other clients will ask for the same */
 	/* What it may reach. NULL: everything, or nothing with SPEC_NO_INTERNET. Owned. */
 	struct policy *policy;

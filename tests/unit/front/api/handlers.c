@@ -9,6 +9,7 @@
 #include "front/account/penalty.h"
 #include "front/api/api.h"
 #include "front/api/dispatch.h"
+#include "front/console/console.h"
 #include "front/fake_warden.h"
 #include "front/proxy/proxies.h"
 #include "front/record/logbook.h"
@@ -35,6 +36,7 @@ struct floors {
 	struct sandboxes sandbox;
 	struct builds build;
 	struct proxies proxy;
+	struct console console; /* there is none */
 	struct api api;
 	char dir[32];
 	char key[KEY_TEXT_SIZE]; /* of an admin */
@@ -84,6 +86,7 @@ static void connect_floors(struct floors *t)
 	t->proxy.account = &t->account;
 	t->proxy.record = &t->record;
 	t->proxy.sandbox = &t->sandbox;
+	t->api.console = &t->console;
 	t->api.link = &t->link;
 	t->api.account = &t->account;
 	t->api.record = &t->record;

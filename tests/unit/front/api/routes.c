@@ -63,7 +63,7 @@ static void fixed_names_win(void **state)
 	assert_string_equal(r->on.pattern, "/admin/sandboxes/running-counts");
 }
 
-/* ... and the addresses that files are sent to, which are signed. */
+/* ... and the addresses that files are sent to, which are signed; and what logs in to the console. */
 static void only_health_is_open(void **state)
 {
 	size_t open = 0;
@@ -77,8 +77,22 @@ static void only_health_is_open(void **state)
 		if (strncmp(r->on.pattern, "/admin/", 7) == 0 || strcmp(r->on.pattern, "/nodes") == 0)
 			assert_int_equal(r->access, ACCESS_ADMIN);
 	}
-	assert_int_equal(open, 2);
+	assert_int_equal(open, 5);
 	assert_int_equal(find("PUT", "/templates/x/files/y")->access, ACCESS_OPEN);
+}
+
+static void a_viewer_changes_nothing(void **state)
+{
+	(void)state;
+	for (size_t i = 0; route_at(i); i++) {
+		if (strcmp(route_at(i)->on.method, "GET") != 0)
+			assert_false(route_for_viewer(route_at(i)));
+	}
+	assert_true(route_for_viewer(find("GET", "/v2/sandboxes")));
+	/* it gives an address to which an archive can be sent */
+	assert_false(route_for_viewer(find("GET", "/templates/x/files/y")));
+	/* it may hold tokens of sandboxes */
+	assert_false(route_for_viewer(find("GET", "/agent/sessions")));
 }
 
 static void head_is_get(void **state)
@@ -102,6 +116,7 @@ int main(void)
 		cmocka_unit_test(a_wrong_method_lists_the_right_ones),
 		cmocka_unit_test(fixed_names_win),
 		cmocka_unit_test(only_health_is_open),
+		cmocka_unit_test(a_viewer_changes_nothing),
 		cmocka_unit_test(head_is_get),
 	};
 

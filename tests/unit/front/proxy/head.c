@@ -117,10 +117,10 @@ static void answers_lose_framing_and_foreign_cors(void **state)
 	header(&a.headers, "Keep-Alive", "timeout=5");
 	header(&a.headers, "Content-Type", "text/plain");
 	request("GET", "/");
-	proxy_put_answer(&out, &a, 8080);
+	proxy_put_answer(&out, &a, 8080, false);
 	assert_string_equal(buf_cstr(&out), "Access-Control-Allow-Origin: http://evil\r\nContent-Type: text/plain\r\n");
 	request("GET", "/");
-	proxy_put_answer(&out, &a, 49983);
+	proxy_put_answer(&out, &a, 49983, false);
 	assert_null(strstr(buf_cstr(&out), "evil"));
 	assert_non_null(strstr(buf_cstr(&out), "Access-Control-Allow-Origin: *\r\n"));
 }
