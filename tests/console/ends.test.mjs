@@ -296,7 +296,9 @@ test('copies name what they are copies of, also after a restart of the front', a
 	}
 	const want = [undefined, source.sandboxID, fork]
 	assert.deepEqual(await parents(), want)
-	assert.equal((await call('GET', `/sandboxes/${child}`)).json.parentID, fork)
+	const info = (await call('GET', `/sandboxes/${child}`)).json
+	assert.equal(info.parentID, fork)
+	assert.ok((await call('GET', '/api-keys')).json.some((key) => key.id === info.keyID))
 	process.kill(
 		childrenOf(own.pid).find((pid) => nameOf(pid) === 'atoll-front'),
 		'SIGKILL',

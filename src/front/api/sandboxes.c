@@ -107,6 +107,10 @@ static void put_common(struct buf *out, const struct sandbox *sb)
 		buf_z(out, ",\"parentID\":");
 		put_text(out, sb->spec.parent);
 	}
+	if (*sb->key) {
+		buf_z(out, ",\"keyID\":");
+		put_text(out, sb->key);
+	}
 	put_time(out, ",\"startedAt\":\"", sb->started_us / 1000);
 	put_time(out, ",\"endAt\":\"", sb->end_ms);
 	put_time(out, ",\"lastActivityAt\":\"", sandbox_active_ms(sb));
