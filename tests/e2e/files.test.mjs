@@ -188,7 +188,7 @@ test('a download is packed for a client that asks for gzip', async () => {
 	const packed = await get('/tmp/words.txt', { headers: { 'Accept-Encoding': 'gzip' } })
 	assert.equal(packed.headers['content-encoding'], 'gzip')
 	assert.equal(packed.headers['content-type'], 'text/plain; charset=utf-8')
-	assert.equal(packed.headers.vary, 'Accept-Encoding')
+	assert.ok(packed.headers.vary.split(', ').includes('Accept-Encoding'), packed.headers.vary)
 	assert.ok(packed.body.length < text.length / 20)
 	assert.equal(zlib.gunzipSync(packed.body).toString(), text)
 	for (const accept of ['gzip, deflate, br', 'identity', 'br', 'gzip;q=0'])

@@ -174,7 +174,7 @@ static bool sets_session(struct str name, struct str value)
 
 static bool is_about_caches(struct str name)
 {
-	static const char *const names[] = { "cache-control", "expires", "pragma", "age", "vary", "cdn-cache-control",
+	static const char *const names[] = { "cache-control", "expires", "pragma", "age", "cdn-cache-control",
 		"surrogate-control", "x-accel-expires" };
 
 	return is_one_of(name, names, ARRAY_LEN(names));
