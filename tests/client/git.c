@@ -122,6 +122,8 @@ static void the_token_is_nowhere(void **state)
 	char line[300];
 
 	(void)state;
+	/* The command below has the token among its own arguments. */
+	do_sh("touch /tmp/stop; until [ -e /tmp/stopped ]; do sleep 0.01; done");
 	(void)snprintf(line, sizeof(line),
 	    "! grep -rlF %.40s /workspace/a /workspace/b ~/.git* /tmp/argv 2>/dev/null | grep .", token);
 	do_sh(line);
@@ -153,9 +155,10 @@ static int begin(void **state)
 		ok(atoll_process_poll(remote, NULL, 0, 1000, &e));
 	do_sh("for i in $(seq 100); do curl -s -o /dev/null http://127.0.0.1:8418/ && exit 0; sleep 0.1; done; exit 1");
 	/* What git and its children are started with, as any process of the sandbox could see. */
-	do_sh("(while sleep 0.01; do for p in /proc/[0-9]*/cmdline; do tr '\\0' ' ' < $p; echo; done; done 2>/dev/null "
-	      "| grep --line-buffered git | grep --line-buffered -v git_http "
-	      ">> /tmp/argv) > /dev/null 2>&1 & until [ -e /tmp/argv ]; do sleep 0.01; done");
+	do_sh(
+	    "(until [ -e /tmp/stop ]; do for p in /proc/[0-9]*/cmdline; do tr '\\0' ' ' < $p; echo; done; sleep 0.01; "
+	    "done 2>/dev/null | grep --line-buffered git | grep --line-buffered -v git_http >> /tmp/argv; "
+	    "touch /tmp/stopped) > /dev/null 2>&1 & until [ -e /tmp/argv ]; do sleep 0.01; done");
 	free(text);
 	return 0;
 }

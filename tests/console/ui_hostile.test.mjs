@@ -52,8 +52,8 @@ async function harmless(page) {
 }
 
 async function run(page, code) {
-	const editor = page.locator('[data-editor] .cm-content')
-	await editor.click()
+	// not by a click: the outputs above are still growing, and the place moves
+	await page.locator('[data-editor] .cm-content').focus()
 	await page.keyboard.insertText(code)
 	await page.keyboard.press('Shift+Enter')
 }

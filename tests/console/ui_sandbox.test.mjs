@@ -33,8 +33,8 @@ const type = async (page, text) => {
 }
 
 async function run(page, code) {
-	const editor = page.locator('[data-editor] .cm-content')
-	await editor.click()
+	// not by a click: the outputs above may still be growing, and then the place moves
+	await page.locator('[data-editor] .cm-content').focus()
 	await page.keyboard.press('Control+a')
 	await page.keyboard.insertText(code)
 	await page.keyboard.press('Shift+Enter')

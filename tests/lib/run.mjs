@@ -279,7 +279,7 @@ function usesClients(file) {
 
 // Also those that can do a part of their work without.
 function wantsClients(file) {
-	return usesClients(file) || file.startsWith('docs/pages')
+	return usesClients(file) || file.startsWith('docs/pages') || file.startsWith('console/ui_')
 }
 
 // What every lane needs, and all that is left of it at the end.

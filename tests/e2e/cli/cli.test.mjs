@@ -232,7 +232,7 @@ test('more name servers than atoll-egress asks are refused at the start, and by 
 		assert.equal(look(4).status, 'ok')
 		const refused = look(5)
 		assert.equal(refused.status, 'fail')
-		assert.match(refused.detail, /atoll\.conf:1: dns_servers: more than 4 given/)
+		assert.match(refused.detail, /line 1: dns_servers: more than 4 given/)
 		const got = atoll(['serve', '--state', dir, '--run', dir, '--listen', '127.0.0.1:0', '--config', file])
 		assert.equal(got.code, 1)
 		assert.match(got.err, /dns_servers: more than 4 given/)
