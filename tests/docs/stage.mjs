@@ -7,11 +7,14 @@ import os from 'node:os'
 import path from 'node:path'
 import { spawn, spawnSync } from 'node:child_process'
 import { newServer } from '../lib/server.mjs'
+import { waitForSlots } from '../lib/slots.mjs'
 import { TOP } from './blocks.mjs'
 
 const LIMIT_MS = 150_000
 const WAIT_MS = 120_000
 const RUN_DIR = '/run/atoll/main' // of a server in /var/lib/atoll
+const STARTS = /\batolld\b|\bmake (run|demo)\b/ // a block that may start a server
+const BLOCK_SLOTS = 2 // most start one; other runs may take a slot meanwhile
 
 const SUDO = `#!/bin/sh
 while case $1 in -*) true;; *) false;; esac; do shift; done
@@ -156,8 +159,9 @@ export class Stage {
 		fs.writeFileSync(to, text)
 	}
 
-	// { code, out }: all that it wrote.
-	shell(script, { alone = false } = {}) {
+	// { code, out }: all that it wrote. A server that a block starts cannot wait for a free instance slot, so this does.
+	async shell(script, { alone = false } = {}) {
+		if (STARTS.test(script)) await waitForSlots(BLOCK_SLOTS, console.error)
 		const own = alone
 			? { VARS: path.join(this.dir, 'vars-alone') }
 			: { VARS: path.join(this.dir, 'vars'), ...this.server.env() }
