@@ -242,8 +242,10 @@ static void on_quiet(void *user)
 		http_abort(q->rq);
 		return;
 	}
-	if (q->step == QUIET_MEANT)
+	if (q->step == QUIET_MEANT) {
 		http_server_drop_others(q->in->server, q->rq);
+		gate_drop(&q->in->gate);
+	}
 	q->step++;
 	timer_arm(q->timer, QUIET_MS);
 }

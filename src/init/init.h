@@ -8,6 +8,7 @@
 #include "init/env.h"
 #include "init/events.h"
 #include "init/files/watchers.h"
+#include "init/gate/gate.h"
 #include "init/interp/state.h"
 #include "init/oom.h"
 #include "init/process/procs.h"
@@ -28,9 +29,11 @@ struct init {
 	char *default_workdir; /* NULL: the user's home */
 	const char *run_dir;   /* directory of the .E2B_* files */
 	bool any_peer;         /* tests only: also accept peers inside our pid namespace */
+	bool is_gated;         /* the kernel is not the host's, and connections come through the gate */
 	bool set_up;           /* an /init has been applied */
 	uint64_t init_us;      /* timestamp of the newest /init that was applied */
 	struct procs procs;
+	struct gate gate;
 	struct events events;
 	struct oom oom;
 	struct watchers watchers;

@@ -6,9 +6,10 @@
  *	PATH			of every command
  *	ATOLL_READY_FD=3	gets one byte when init listens, and is closed
  *	ATOLL_SEED_FD=N		a socket to a warm interpreter that joins the sandbox (init/interp/seed.h)
- *	ATOLL_LISTEN_FD=N	a listening socket to use instead of its own (outside a sandbox: tests)
- *	ATOLL_INIT_TEST=1	with ATOLL_LISTEN_FD: any peer may call, not only those from outside the pid namespace
- *	ATOLL_RUN_DIR		with ATOLL_INIT_TEST: directory of the .E2B_* files
+ *	ATOLL_TOKEN_FD=N	holds the 32 bytes of the sandbox's token: the kernel is not the host's, so serve the
+ *API behind the gate, on a TCP port (init/gate/gate.h) ATOLL_LISTEN_FD=N	a listening socket to use instead of its
+ *own (outside a sandbox: tests) ATOLL_INIT_TEST=1	with ATOLL_LISTEN_FD: any peer may call, not only those from
+ *outside the pid namespace ATOLL_RUN_DIR		with ATOLL_INIT_TEST: directory of the .E2B_* files
  *	ATOLL_VOLUME_FD=N	instead of all this: serve the files of "/" over that connection, see volume.h
  * Commands do not inherit any of these variables except PATH. */
 #include <errno.h>
@@ -42,6 +43,7 @@
 #define QUEUE (512 * 1024) /* of answers; the kernel caps it at its limit */
 #define RUN_DIR "/run/e2b"
 #define LARGE (128 * 1024)
+#define TMP_MARK "/tmp/.atoll" /* so that /tmp is not empty, over which runsc would mount its own */
 
 static int env_fd(const char *name)
 {
@@ -102,7 +104,7 @@ static void on_conn(void *user, int fd, bool *ret_refuse)
 	socklen_t len = sizeof(cred);
 
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &queue, sizeof(queue));
-	if (in->any_peer)
+	if (in->any_peer || in->is_gated)
 		return;
 	*ret_refuse = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0 || cred.pid != 0;
 }
@@ -113,6 +115,29 @@ static void on_request(void *user, struct http_req *rq)
 }
 
 static const struct http_server_ops server_ops = { .on_request = on_request, .on_conn = on_conn };
+
+/* The server accepts on its own socket, or only what the gate passes on. */
+static int open_server(struct init *in, struct err *e)
+{
+	uint8_t token[PREAMBLE_TOKEN];
+	int fd = env_fd("ATOLL_TOKEN_FD");
+
+	in->is_gated = fd >= 0;
+	if (in->is_gated && gate_token(fd, token, e) < 0)
+		return -e->no;
+	fd = in->is_gated && env_fd("ATOLL_LISTEN_FD") < 0 ? -1 : listen_socket(e);
+	if (fd < 0 && !in->is_gated)
+		return fd;
+	in->server = http_server_new(in->loop, in->is_gated ? -1 : fd, &server_ops, in);
+	if (!in->server)
+		return err_set(e, ENOMEM, "serve");
+	if (in->is_gated && !in->any_peer)
+		(void)rmdir(TMP_MARK);
+	if (in->is_gated && gate_open(&in->gate, in->loop, in->server, fd, token, e) < 0)
+		return -e->no;
+	explicit_bzero(token, sizeof token);
+	return 0;
+}
 
 static void on_child(void *user, int signo)
 {
@@ -151,7 +176,6 @@ static int serve(struct init *in, struct err *e)
 {
 	const char *path = getenv("PATH"), *run_dir = getenv("ATOLL_RUN_DIR");
 	struct sigwatch *child;
-	int fd;
 
 	in->path = strdup(path && *path ? path : ENV_DEFAULT_PATH);
 	in->default_user = strdup("user");
@@ -163,12 +187,8 @@ static int serve(struct init *in, struct err *e)
 	child = sigwatch_new(in->loop, SIGCHLD, on_child, in);
 	if (!child)
 		return err_set(e, ENOMEM, "watch for children");
-	fd = listen_socket(e);
-	if (fd < 0)
-		return fd;
-	in->server = http_server_new(in->loop, fd, &server_ops, in);
-	if (!in->server)
-		return err_set(e, ENOMEM, "serve");
+	if (open_server(in, e) < 0)
+		return -e->no;
 	say_ready();
 	oom_open(&in->oom, in->loop, on_oom_judge, in);
 	log_listen(on_log, in);
