@@ -6,10 +6,11 @@
  *	PATH			of every command
  *	ATOLL_READY_FD=3	gets one byte when init listens, and is closed
  *	ATOLL_SEED_FD=N		a socket to a warm interpreter that joins the sandbox (init/interp/seed.h)
- *	ATOLL_TOKEN_FD=N	holds the 32 bytes of the sandbox's token: the kernel is not the host's, so serve the
- *API behind the gate, on a TCP port (init/gate/gate.h) ATOLL_LISTEN_FD=N	a listening socket to use instead of its
- *own (outside a sandbox: tests) ATOLL_INIT_TEST=1	with ATOLL_LISTEN_FD: any peer may call, not only those from
- *outside the pid namespace ATOLL_RUN_DIR		with ATOLL_INIT_TEST: directory of the .E2B_* files
+ *	ATOLL_TOKEN_FD=N	holds the 32 bytes of the sandbox's token: the kernel is not the host's, so the API is
+ *				served behind the gate, on a TCP port (init/gate/gate.h)
+ *	ATOLL_LISTEN_FD=N	a listening socket to use instead of its own (outside a sandbox: tests)
+ *	ATOLL_INIT_TEST=1	with ATOLL_LISTEN_FD: any peer may call, not only those from outside the pid namespace
+ *	ATOLL_RUN_DIR		with ATOLL_INIT_TEST: directory of the .E2B_* files
  *	ATOLL_VOLUME_FD=N	instead of all this: serve the files of "/" over that connection, see volume.h
  * Commands do not inherit any of these variables except PATH. */
 #include <errno.h>
