@@ -43,7 +43,7 @@ int preamble_check(const uint8_t in[PREAMBLE_SIZE], const uint8_t token[PREAMBLE
 		return -EACCES;
 	if (in[AT_VERSION] != VERSION || in[AT_ZERO] || in[AT_ZERO + 1] || in[AT_ZERO + 2] || in[AT_ZERO + 3])
 		return -EINVAL;
-	if (p.kind != PREAMBLE_API && p.kind != PREAMBLE_RELAY)
+	if (p.kind != PREAMBLE_API && p.kind != PREAMBLE_RELAY && p.kind != PREAMBLE_RENEW)
 		return -EINVAL;
 	if ((p.kind == PREAMBLE_RELAY) != (p.port != 0))
 		return -EINVAL;

@@ -19,7 +19,8 @@
 
 enum preamble_kind {
 	PREAMBLE_API = 0,   /* requests for the API of atoll-init */
-	PREAMBLE_RELAY = 1, /* the bytes of a connection to that port on the sandbox's loopback */
+	PREAMBLE_RELAY = 1, /* one byte, 0, then those of a connection to that port on the sandbox's loopback */
+	PREAMBLE_RENEW = 2, /* the token that is valid from then on; the answer is one byte, 0, and the end */
 };
 
 struct preamble {

@@ -22,8 +22,8 @@ struct caller { /* a connection whose preamble is incomplete */
 	int fd;
 	struct watch *watch;
 	uint64_t since_ms;
-	uint8_t head[PREAMBLE_SIZE];
-	size_t n;
+	uint8_t head[PREAMBLE_SIZE + PREAMBLE_TOKEN];
+	size_t n, want; /* bytes that have come, and that are to come before something happens */
 };
 
 int gate_token(int fd, uint8_t ret[PREAMBLE_TOKEN], struct err *e)
@@ -44,16 +44,31 @@ static void caller_free(struct caller *c)
 	free(c);
 }
 
+/* The token that follows a preamble is complete. */
+static void renew(struct caller *c)
+{
+	memcpy(c->g->token, c->head + PREAMBLE_SIZE, PREAMBLE_TOKEN);
+	(void)!send(c->fd, "", 1, MSG_NOSIGNAL);
+	caller_free(c);
+}
+
 /* The preamble is complete. */
 static void admit(struct caller *c)
 {
 	struct gate *g = c->g;
 	struct preamble p;
-	int fd = preamble_check(c->head, g->token, &p) == 0 ? take_fd(&c->fd) : -1;
+
+	if (preamble_check(c->head, g->token, &p) < 0) {
+		caller_free(c);
+		return;
+	}
+	if (p.kind == PREAMBLE_RENEW) {
+		c->want = sizeof c->head;
+		return;
+	}
+	int fd = take_fd(&c->fd);
 
 	caller_free(c);
-	if (fd < 0)
-		return;
 	if (p.kind == PREAMBLE_RELAY)
 		passage_new(&g->passages, fd, p.port);
 	else
@@ -64,7 +79,7 @@ static void admit(struct caller *c)
 static void on_bytes(void *user, int events)
 {
 	struct caller *c = user;
-	ssize_t n = recv(c->fd, c->head + c->n, sizeof c->head - c->n, MSG_DONTWAIT);
+	ssize_t n = recv(c->fd, c->head + c->n, c->want - c->n, MSG_DONTWAIT);
 
 	(void)events;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -75,6 +90,8 @@ static void on_bytes(void *user, int events)
 	}
 	c->n += (size_t)n;
 	if (c->n == sizeof c->head)
+		renew(c);
+	else if (c->n == PREAMBLE_SIZE)
 		admit(c);
 }
 
@@ -114,7 +131,7 @@ static void caller_new(struct gate *g, int fd)
 		fd_close(fd);
 		return;
 	}
-	*c = (struct caller) { .g = g, .fd = fd, .since_ms = loop_now_ms(g->loop) };
+	*c = (struct caller) { .g = g, .fd = fd, .since_ms = loop_now_ms(g->loop), .want = PREAMBLE_SIZE };
 	TAILQ_INSERT_TAIL(&g->callers, c, link);
 	g->n_callers++;
 	c->watch = watch_new(g->loop, fd, WATCH_IN, on_bytes, c);
