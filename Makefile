@@ -19,7 +19,7 @@ TSAN_BUILD := build-tsan
 ASAN_FLAGS := -Db_sanitize=address,undefined -Db_lundef=false
 DEMO = $(SUDO) scripts/run-demo --build-dir $(BUILD) --state $(STATE) --run $(RUN) --listen $(LISTEN)
 
-.PHONY: build setup template ready run demo check test test-busy escape-table escape-long compat torture soak upgrade lint units-asan check-asan check-tsan bench dist install clean help
+.PHONY: build setup template ready run demo check engine-gvisor test test-busy escape-table escape-long compat torture soak upgrade lint units-asan check-asan check-tsan bench dist install clean help
 .DEFAULT_GOAL := build
 
 help:
@@ -30,6 +30,7 @@ help:
 	@echo 'make template     build the templates'
 	@echo 'make check        run units, fuzz corpora and an end-to-end smoke: the inner loop, at most 3 minutes'
 	@echo 'make test         run unit and end-to-end tests (TESTS=PATTERN selects files, TEST_FLAGS=...)'
+	@echo 'make engine-gvisor build and install the gVisor engine for the tests (test does this first)'
 	@echo 'make test-busy    run the same tests while every processor is kept busy'
 	@echo 'make lint         check the format, the numbers of the tree and what static analysis finds'
 	@echo 'make units-asan   run the units with the address and undefined behaviour sanitizers'
@@ -81,9 +82,15 @@ check: ready
 	$(SUDO) scripts/with-node tests/run --build-dir $(BUILD) --only smoke/ || status=1; \
 	exit $$status
 
+# Built by the command that users have, once; it stays in the cache.
+engine-gvisor:
+	@$(BUILD)/src/cli/atoll engine list | grep -q '^gvisor *installed ' || $(SUDO) $(BUILD)/src/cli/atoll engine install gvisor || \
+		echo 'CONTINUING WITHOUT GVISOR: it could not be built, and its tests are skipped' >&2
+
 # Both parts always run, so that one failing unit does not hide the rest; the last line is the end-to-end count.
 test: ready
 	@scripts/setup test
+	@$(MAKE) --no-print-directory engine-gvisor
 	@status=0; \
 	$(UNITS) || status=1; \
 	$(SUDO) scripts/with-node tests/run --build-dir $(BUILD) $(if $(TESTS),--only $(TESTS)) $(TEST_FLAGS) || status=1; \

@@ -37,7 +37,7 @@ extern const struct verb verb_audit, verb_notebook, verb_backup, verb_complete, 
     verb_serve, verb_shell, verb_team, verb_template, verb_timeout, verb_tls, verb_top, verb_usage, verb_volume,
     verb_snapshot;
 
-extern const struct verb verb_capacity, verb_console, verb_selftest, verb_webhook;
+extern const struct verb verb_capacity, verb_console, verb_engine, verb_selftest, verb_webhook;
 extern const struct verb verb_mcp, verb_policy, verb_say, verb_session; /* agent layer */
 
 extern const struct verb *const verbs[]; /* in the order of --help; NULL-terminated */

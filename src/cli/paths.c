@@ -36,6 +36,7 @@ void paths_done(struct paths *p)
 	for (size_t i = 0; i < N_PROGRAMS; i++)
 		free(p->program[i]);
 	free(p->build_script);
+	free(p->engines);
 	*p = (struct paths) { 0 };
 }
 
@@ -116,6 +117,15 @@ static int find_templates(struct paths *p, const char *dir, bool built, struct e
 	return set(&p->build_script, dir, "../libexec/atoll/templates/build", e);
 }
 
+static int find_engines(struct paths *p, const char *dir, bool built, struct err *e)
+{
+	char sources[PATH_MAX];
+
+	if (built)
+		return find_sources(dir, sources, e) < 0 ? -e->no : set(&p->engines, sources, "engines", e);
+	return set(&p->engines, dir, "../libexec/atoll/engines", e);
+}
+
 int paths_find(struct paths *ret, struct err *e)
 {
 	autopaths struct paths p = { 0 };
@@ -127,7 +137,8 @@ int paths_find(struct paths *ret, struct err *e)
 	/* Only a build tree has the warden's directory beside ours. */
 	mark = str_fmt("%s/../warden", dir);
 	bool built = mark && access(mark, F_OK) == 0;
-	if (find_programs(&p, dir, built, e) < 0 || find_templates(&p, dir, built, e) < 0)
+	if (find_programs(&p, dir, built, e) < 0 || find_templates(&p, dir, built, e) < 0 ||
+	    find_engines(&p, dir, built, e) < 0)
 		return -e->no;
 	*ret = p;
 	p = (struct paths) { 0 };

@@ -19,6 +19,7 @@ enum program {
 struct paths {
 	char *program[N_PROGRAMS]; /* the other programs that a server runs */
 	char *build_script;        /* templates/build */
+	char *engines;             /* directory of what builds engines */
 };
 
 /* Locates the programs relative to this one: in a build tree each in the directory of its sources, in an installation

@@ -45,6 +45,7 @@ const struct verb *const verbs[] = {
 	&verb_backup,
 	&verb_restore,
 	&verb_tls,
+	&verb_engine,
 	&verb_log_level,
 	&verb_doctor,
 	&verb_selftest,

@@ -36,6 +36,7 @@ const struct check checks[] = {
 	{ "mmdebstrap", false, check_mmdebstrap },
 	{ "template", false, check_template },
 	{ "CRIU", false, check_criu },
+	{ "engines", false, check_engines },
 	{ "state directory", false, check_state_space },
 	{ "disk promised", false, check_promises },
 	{ "template cache", false, check_cache_space },

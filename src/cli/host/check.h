@@ -83,3 +83,6 @@ void check_programs(const struct check_host *h, struct check_result *r);
 void check_mmdebstrap(const struct check_host *h, struct check_result *r);
 void check_template(const struct check_host *h, struct check_result *r);
 void check_criu(const struct check_host *h, struct check_result *r);
+
+/* check_engines.c */
+void check_engines(const struct check_host *h, struct check_result *r);

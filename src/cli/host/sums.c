@@ -18,7 +18,7 @@
 #include "cli/sandbox/snapshot_file.h"
 
 #define PIECE (1024 * 1024)
-#define HEX 64
+#define HEX (SUMS_HEX_SIZE - 1)
 #define LIST_MAX (16 * 1024 * 1024)
 
 /* Opens a regular file only; reading a pipe would block. */
@@ -41,8 +41,7 @@ static void put_hex(const uint8_t *p, size_t n, char *hex)
 		(void)snprintf(hex + 2 * i, 3, "%02x", p[i]);
 }
 
-/* Hashes `from` to its end, and copies it to `to` unless that is -1. */
-static int hash_through(int from, int to, char hex[HEX + 1], struct err *e)
+int sums_hash(int from, int to, char hex[SUMS_HEX_SIZE], struct err *e)
 {
 	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
 	autofree char *piece = malloc(PIECE);
@@ -76,7 +75,7 @@ static int file_sum(int dirfd, const char *name, char hex[HEX + 1], struct err *
 
 	if (fd < 0)
 		return -e->no;
-	return hash_through(fd, -1, hex, e) < 0 ? err_wrap(e, "'%s'", name) : 0;
+	return sums_hash(fd, -1, hex, e) < 0 ? err_wrap(e, "'%s'", name) : 0;
 }
 
 /* --- private copies --- */
@@ -98,7 +97,7 @@ static int copy_and_hash(int from, const char *in, int *ret_fd, char hex[HEX + 1
 
 	if (to < 0)
 		return -e->no;
-	if (hash_through(from, to, hex, e) < 0)
+	if (sums_hash(from, to, hex, e) < 0)
 		return -e->no;
 	if (lseek(to, 0, SEEK_SET) < 0)
 		return err_sys(e, "read the copy");

@@ -8,6 +8,11 @@
 
 #define SUMS_SIGNATURE "SHA256SUMS.hmac" /* HMAC-SHA256 of that file, 64 hex digits */
 
+#define SUMS_HEX_SIZE 65
+
+/* Hashes `from` to its end, and copies it to `to` unless that is -1. */
+int sums_hash(int from, int to, char hex[SUMS_HEX_SIZE], struct err *e);
+
 struct sums {
 	char *text; /* contents of SUMS_FILE */
 };
