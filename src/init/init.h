@@ -11,6 +11,7 @@
 #include "init/gate/gate.h"
 #include "init/interp/state.h"
 #include "init/oom.h"
+#include "init/pressure.h"
 #include "init/process/procs.h"
 
 struct loop;
@@ -36,6 +37,7 @@ struct init {
 	struct gate gate;
 	struct events events;
 	struct oom oom;
+	struct pressure pressure; /* if is_gated */
 	struct watchers watchers;
 	struct interp interp;
 	struct timer *volume_timer; /* volume server only: checks whether its connection has ended */

@@ -192,6 +192,9 @@ static int serve(struct init *in, struct err *e)
 		return -e->no;
 	say_ready();
 	oom_open(&in->oom, in->loop, on_oom_judge, in);
+	in->oom.is_ours = in->is_gated;
+	if (in->is_gated && !in->any_peer)
+		pressure_open(&in->pressure, in->loop, &in->oom);
 	log_listen(on_log, in);
 	interp_open(in, env_fd("ATOLL_SEED_FD"));
 	procs_reap(in); /* children that ended before the handler was installed */

@@ -48,6 +48,13 @@ void oom_open(struct oom *o, struct loop *loop, void (*judge)(void *user, bool l
 	*o = (struct oom) { .loop = loop, .judge = judge, .user = user, .on_machine = kills_on_machine() };
 }
 
+void oom_ending(struct oom *o, uint64_t limit_bytes)
+{
+	o->told++;
+	o->told_ms = loop_now_ms(o->loop);
+	o->limit_mb = limit_bytes >> 20;
+}
+
 static void on_timer(void *user)
 {
 	struct oom *o = user;
@@ -72,7 +79,7 @@ enum oom_verdict oom_judge(struct oom *o, int status, bool last)
 		o->on_machine = kills_on_machine();
 		return OOM_YES;
 	}
-	if (last)
+	if (last || o->is_ours)
 		return OOM_NO;
 	uint64_t now = kills_on_machine();
 

@@ -26,12 +26,16 @@ struct oom {
 	uint64_t told_ms;
 	uint64_t limit_mb;
 	uint64_t on_machine; /* the machine's kill count when it was last examined */
+	bool is_ours;        /* no kernel ends processes, only init does, which says so with oom_ending() */
 	struct timer *timer; /* armed while the end of a process is held back */
 };
 
 enum oom_verdict { OOM_NO, OOM_YES, OOM_WAIT };
 
 void oom_open(struct oom *o, struct loop *loop, void (*judge)(void *user, bool last), void *user);
+
+/* We are about to end a process because the sandbox is at this limit of its memory. */
+void oom_ending(struct oom *o, uint64_t limit_bytes);
 
 /* OOM_WAIT: judge() will be called and ask again. With last, the answer is never OOM_WAIT. */
 enum oom_verdict oom_judge(struct oom *o, int status, bool last);
