@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "engine/caps.h"
 #include "engine/cgroup/cgroup.h"
@@ -26,6 +27,8 @@
 
 #define PROGRAM "/usr/sbin/criu"
 #define PRELOAD "preload.so"
+#define UNUSED "unused.so"
+#define TRIAL "trial" /* a directory with links to that file; renamed if CRIU starts with them */
 #define LOG_MAX 65536
 #define LEARN_LOG "learn.log"
 #define LEARN_MS 30000
@@ -54,15 +57,33 @@ static const struct {
 	{ "vol7" },
 };
 
-int criu_prepare(int run_dir, struct err *e)
+static int put_library(int run_dir, const char *name, const char *bytes, const char *end, struct err *e)
 {
-	autoclose int fd = openat(run_dir, PRELOAD, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+	autoclose int fd = openat(run_dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
 
 	if (fd < 0)
-		return err_sys(e, "make '" PRELOAD "'");
-	int r = fd_write_all(fd, criu_preload, (size_t)(criu_preload_end - criu_preload));
+		return err_sys(e, "make '%s'", name);
+	int r = fd_write_all(fd, bytes, (size_t)(end - bytes));
 
-	return r < 0 ? err_set(e, -r, "write '" PRELOAD "': %s", strerror(-r)) : 0;
+	return r < 0 ? err_set(e, -r, "write '%s': %s", name, strerror(-r)) : 0;
+}
+
+int criu_prepare(int run_dir, struct err *e)
+{
+	static const char *const names[] = { "libgnutls.so.30", "libnftables.so.1" };
+	char path[64];
+
+	if (put_library(run_dir, PRELOAD, criu_preload, criu_preload_end, e) < 0 ||
+	    put_library(run_dir, UNUSED, criu_unused, criu_unused_end, e) < 0)
+		return -e->no;
+	if (mkdirat(run_dir, TRIAL, 0755) < 0)
+		return err_sys(e, "make '" TRIAL "'");
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		(void)snprintf(path, sizeof path, TRIAL "/%s", names[i]);
+		if (linkat(run_dir, UNUSED, run_dir, path, 0) < 0)
+			return err_sys(e, "make '%s'", path);
+	}
+	return 0;
 }
 
 /* Makes its /tmp, with a mount point for each mount. */
@@ -203,8 +224,8 @@ static int quiet_streams(struct err *e)
 static int become(const struct criu *c, struct err *e)
 {
 	/* CRIU runs gzip on the contents of /dev/shm while the whole sandbox waits, so it uses the fastest level. */
-	char owner[32];
-	char *envp[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "GZIP=-1", "LD_PRELOAD=/run/" PRELOAD, owner,
+	char owner[32], libraries[64];
+	char *envp[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "GZIP=-1", "LD_PRELOAD=/run/" PRELOAD, libraries, owner,
 		c->restores ? "ATOLL_GUARD=1" : NULL, c->seated_later ? "ATOLL_SEAT=1" : NULL, NULL };
 	bool seated = c->seat && !c->seated_later;
 
@@ -221,6 +242,7 @@ static int become(const struct criu *c, struct err *e)
 	if (caps_keep_across_uids(e) < 0)
 		return -e->no;
 	(void)snprintf(owner, sizeof owner, "ATOLL_OWNER=%u", c->owner);
+	(void)snprintf(libraries, sizeof libraries, "LD_LIBRARY_PATH=%s", c->libraries ? c->libraries : "");
 	(void)setsid();
 	(void)umask(022); /* restored processes read their part of the checkpoint under their own uids */
 	(void)syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
@@ -379,7 +401,7 @@ int criu_wait(struct criu *c, int timeout_ms, struct err *e)
 
 /* Asks for a feature that costs nothing to check. The purpose is what CRIU does before: its kernel checks, which
  * fill the cache. */
-int criu_learn(int tools_dir, int run_dir, const char *stage, struct err *e)
+static int check(int tools_dir, int run_dir, const char *stage, const char *libraries, struct err *e)
 {
 	static const char *const arguments[] = { "check", "--feature", "clone3_set_tid", "--work-dir", "/tmp",
 		"--log-file", LEARN_LOG, "-v1" };
@@ -388,6 +410,7 @@ int criu_learn(int tools_dir, int run_dir, const char *stage, struct err *e)
 
 	c.stage = stage;
 	c.log = LEARN_LOG;
+	c.libraries = libraries;
 	for (size_t i = 0; i < ARRAY_LEN(arguments); i++)
 		criu_arg(&c, arguments[i]);
 	if (r >= 0)
@@ -396,4 +419,19 @@ int criu_learn(int tools_dir, int run_dir, const char *stage, struct err *e)
 		r = criu_wait(&c, LEARN_MS, e);
 	criu_close(&c);
 	return r;
+}
+
+int criu_learn(int tools_dir, int run_dir, const char *stage, struct err *e)
+{
+	struct err why = ERR_INIT;
+
+	if (check(tools_dir, run_dir, stage, NULL, e) < 0)
+		return -e->no;
+	if (faccessat(run_dir, TRIAL, F_OK, 0) < 0) /* an earlier helper was here */
+		return 0;
+	if (check(tools_dir, run_dir, stage, "/run/" TRIAL, &why) < 0)
+		log_info("criu needs all of its libraries, so restores take longer", "why=%s", why.text);
+	else if (renameat(run_dir, TRIAL, run_dir, &CRIU_PROVEN[sizeof "/run"]) < 0)
+		return err_sys(e, "rename '" TRIAL "'");
+	return 0;
 }

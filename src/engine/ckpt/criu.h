@@ -50,6 +50,7 @@
 #define CRIU_SHM "/tmp/shm"
 #define CRIU_IDS "ids" /* in CRIU's /tmp */
 #define CRIU_VOLUME "/tmp/vol%u"
+#define CRIU_PROVEN "/run/proven" /* libraries for restores; missing if CRIU does not start with them */
 #define CRIU_ARGS_MAX 64
 
 enum criu_mount {
@@ -79,6 +80,7 @@ struct criu {
 	char ids[64];             /* restore: the file of the checkpoint that /tmp/ids is mounted over; "": none */
 	uid_t owner;
 	bool restores;                  /* the preloaded library checks what CRIU opens */
+	const char *libraries;          /* where CRIU looks for its libraries first; NULL: nowhere else */
 	const struct cgroup_seat *seat; /* the cgroups that CRIU starts in; NULL: ours */
 	bool seated_later;              /* the caller moves it there, and answers CRIU_SEAT */
 	int sock;                       /* between criu_fork() and criu_go() */
@@ -117,10 +119,11 @@ void criu_close(struct criu *c);
  * there, which take 50 ms. */
 int criu_prepare(int run_dir, struct err *e);
 
-/* Fills that cache now, so that the first restore does not wait for it. */
+/* Fills that cache now, so that the first restore does not wait for it, and finds out whether CRIU starts without the
+ * libraries that a restore has no use for (criu_unused.c). If so, later restores do without. */
 int criu_learn(int tools_dir, int run_dir, const char *stage, struct err *e);
 
 /* Extracts the reason from the text of a log: the first error that is not known to be harmless. */
 void criu_reason(const char *log, char *ret, size_t size);
 
-extern const char criu_preload[], criu_preload_end[];
+extern const char criu_preload[], criu_preload_end[], criu_unused[], criu_unused_end[];

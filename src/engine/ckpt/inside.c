@@ -41,11 +41,13 @@ struct inside {
 	pid_t pid;
 };
 
-static int look(int fd, struct statx *ret)
+/* With a name, which is a link in /proc/PID: of what it leads to. */
+static int look(int at, const char *name, struct statx *ret)
 {
 	unsigned want = STATX_TYPE | STATX_INO | STATX_MNT_ID;
+	int flags = AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT | (name[0] ? 0 : AT_EMPTY_PATH);
 
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, want, ret) < 0)
+	if (statx(at, name, flags, want, ret) < 0)
 		return -errno;
 	return ret->stx_mask & STATX_MNT_ID ? 0 : -ENOTSUP;
 }
@@ -119,7 +121,7 @@ static void read_memory(struct inside *in)
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
 		autoclose int fd = memfd_create("inside", kinds[i]);
 
-		in->memory[i] = fd >= 0 && look(fd, &st) == 0 ? st.stx_mnt_id : 0;
+		in->memory[i] = fd >= 0 && look(fd, "", &st) == 0 ? st.stx_mnt_id : 0;
 	}
 }
 
@@ -197,12 +199,21 @@ static bool is_base(const struct inside *in, const struct statx *st)
 	    in->base.stx_dev_minor == st->stx_dev_minor;
 }
 
-static int check_kind(const struct inside *in, const char *name, int fd, const struct statx *st, struct err *e)
+/* Of what is on no mount of the sandbox. */
+static int check_kind(const struct inside *in, const char *name, struct err *e)
 {
+	autoclose int fd = openat(in->proc, name, O_PATH | O_CLOEXEC);
+	struct statx st;
 	struct statfs fs;
 
-	if (fstatfs(fd, &fs) < 0)
-		return err_sys(e, "look at '%s'", name);
+	if (fd < 0 && (errno == ENOENT || errno == ESRCH))
+		return 0;
+	if (fd < 0 || fstatfs(fd, &fs) < 0)
+		return err_sys(e, "look at '%s' of process %d", name, in->pid);
+	int r = look(fd, "", &st);
+
+	if (r < 0)
+		return err_set(e, -r, "look at '%s' of process %d: %s", name, in->pid, strerror(-r));
 	switch ((uint64_t)fs.f_type) {
 	case PIPEFS_MAGIC:
 	case SOCKFS_MAGIC:
@@ -212,30 +223,26 @@ static int check_kind(const struct inside *in, const char *name, int fd, const s
 	case ANON_INODE_MAGIC:
 		return str_starts(str_of(name), "fd/") ? check_watches(in, name, e) : 0;
 	case NSFS_MAGIC:
-		return is_own_namespace(in, st->stx_ino) ? 0 : foreign(name, e);
+		return is_own_namespace(in, st.stx_ino) ? 0 : foreign(name, e);
 	default:
-		return st->stx_mnt_id == in->memory[0] || st->stx_mnt_id == in->memory[1] ? 0 : foreign(name, e);
+		return st.stx_mnt_id == in->memory[0] || st.stx_mnt_id == in->memory[1] ? 0 : foreign(name, e);
 	}
 }
 
 static int check(const struct inside *in, const char *name, struct err *e)
 {
-	autoclose int fd = openat(in->proc, name, O_PATH | O_CLOEXEC);
 	struct statx st;
+	int r = look(in->proc, name, &st);
 
-	if (fd < 0 && (errno == ENOENT || errno == ESRCH)) /* the process has exited */
+	if (r == -ENOENT || r == -ESRCH) /* the process has exited */
 		return 0;
-	if (fd < 0)
-		return err_sys(e, "open '%s' of process %d", name, in->pid);
-	int r = look(fd, &st);
-
 	if (r < 0)
 		return err_set(e, -r, "look at '%s' of process %d: %s", name, in->pid, strerror(-r));
 	if (is_own_mount(in, st.stx_mnt_id))
 		return 0;
 	if (str_starts(str_of(name), "map_files/") && is_base(in, &st))
 		return 0;
-	return check_kind(in, name, fd, &st, e);
+	return check_kind(in, name, e);
 }
 
 /* --- one process -------------------------------------------------------------------------------------------- */
@@ -301,7 +308,7 @@ int inside_check(FILE *pids, pid_t init, int base_fd, struct err *e)
 
 	if (!in)
 		return err_set(e, ENOMEM, "out of memory");
-	if (base_fd >= 0 && look(base_fd, &in->base) < 0)
+	if (base_fd >= 0 && look(base_fd, "", &in->base) < 0)
 		return err_set(e, EIO, "look at the base");
 	read_namespaces(in, init);
 	read_memory(in);

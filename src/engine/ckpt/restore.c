@@ -33,6 +33,7 @@
 #include "engine/ckpt/criu.h"
 #include "engine/ckpt/image.h"
 #include "engine/ckpt/inside.h"
+#include "engine/ckpt/side.h"
 #include "engine/dev.h"
 #include "engine/disk/overlay.h"
 #include "engine/disk/storage.h"
@@ -82,13 +83,6 @@ static const char *const arguments[] = {
 	CRIU_SCRIPT,
 };
 
-struct side { /* a child at work */
-	pid_t pid;
-	int result; /* a pipe */
-};
-
-#define SIDE_NONE ((struct side) { -1, -1 })
-
 struct restore {
 	struct engine *en;
 	const struct engine_spec *spec;
@@ -101,56 +95,12 @@ struct restore {
 	char volumes[ENGINE_VOLUMES_MAX][96]; /* arguments */
 	int template_fd, own_fd, dev_fd, ask, answer;
 	char inherit[BASE_LABEL_SIZE + 16]; /* another argument */
-	bool looked;                        /* everything that it can reach has been checked */
-	bool cold;                          /* the base file has not been used since the storage was mounted */
+	bool has_network;
+	bool looked; /* everything that it can reach has been checked */
+	bool cold;   /* the base file has not been used since the storage was mounted */
 	pid_t pid;
 	int pidfd;
 };
-
-/* --- work in a child ---------------------------------------------------------------------------------------- */
-
-typedef int side_fn(const struct restore *rs, int arg, struct err *e);
-
-static int side_begin(struct side *sd, const struct restore *rs, side_fn *fn, int arg, struct err *e)
-{
-	int pipes[2];
-	struct err why = ERR_INIT;
-
-	if (pipe2(pipes, O_CLOEXEC) < 0)
-		return err_sys(e, "make a pipe");
-	sd->pid = fork();
-	if (sd->pid == 0) {
-		(void)fn(rs, arg, &why);
-		_exit(fd_write_all(pipes[1], &why, sizeof why) < 0);
-	}
-	close(pipes[1]);
-	sd->result = pipes[0];
-	return sd->pid < 0 ? err_sys(e, "fork") : 0;
-}
-
-/* Waits for it and returns what fn has returned. */
-static int side_end(struct side *sd, struct err *e)
-{
-	struct err why = ERR_INIT;
-
-	if (fd_read_all(sd->result, &why, sizeof why) < 0)
-		(void)err_set(e, EPIPE, "a child ended early");
-	else
-		*e = why;
-	fd_close(sd->result);
-	while (sd->pid > 0 && waitpid(sd->pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	*sd = SIDE_NONE;
-	return -e->no;
-}
-
-/* Runs fn in a child, which joins a namespace of the sandbox for it. */
-static int in_child(const struct restore *rs, side_fn *fn, int ns, struct err *e)
-{
-	struct side sd = SIDE_NONE;
-
-	return side_begin(&sd, rs, fn, ns, e) < 0 ? -e->no : side_end(&sd, e);
-}
 
 /* --- what the host makes ------------------------------------------------------------------------------------ */
 
@@ -311,8 +261,10 @@ static void add_arguments(struct restore *rs)
 	}
 }
 
-static int move(const struct restore *rs, int pid, struct err *e)
+static int move(const void *arg, int pid, struct err *e)
 {
+	const struct restore *rs = arg;
+
 	return cgroup_move(&rs->seat, pid, e);
 }
 
@@ -326,12 +278,13 @@ static int fork_criu(struct restore *rs, struct err *e)
 	c->seat = &rs->seat;
 	c->seated_later = rs->seat.into_fd < 0;
 	c->restores = true;
+	c->libraries = CRIU_PROVEN;
 	c->own_core = rs->en->cfg.core_scheduling;
 	c->owner = rs->slot.z_base + rs->slot.owner;
 	add_arguments(rs);
 	if (make_pipes(rs, e) < 0 || limits_user(e) < 0 || criu_fork(c, e) < 0)
 		return -e->no;
-	return c->seated_later ? side_begin(&rs->mover, rs, move, c->pid, e) : 0;
+	return c->seated_later ? side_begin(&rs->mover, move, rs, c->pid, e) : 0;
 }
 
 static int make_cgroup(struct restore *rs, struct err *e)
@@ -386,8 +339,10 @@ static int meet(struct restore *rs, struct str number, struct err *e)
 	return rs->pidfd < 0 ? err_sys(e, "find the restored process") : 0;
 }
 
-static int set_inside(const struct restore *rs, int netns, struct err *e)
+static int set_inside(const void *arg, int netns, struct err *e)
 {
+	const struct restore *rs = arg;
+
 	if (setns(netns, CLONE_NEWNET) < 0)
 		return err_sys(e, "join the new network");
 	if (link_inside(&rs->slot, e) < 0)
@@ -411,15 +366,16 @@ static int make_network(struct restore *rs, struct err *e)
 		return -e->no;
 	if (link_make(&rs->slot, netns, rs->en->mtu, e) < 0)
 		return -e->no;
-	return in_child(rs, set_inside, netns, e) < 0 ? err_wrap(e, "set up the network") : 0;
+	rs->has_network = side_run(set_inside, rs, netns, e) == 0;
+	return rs->has_network ? 0 : err_wrap(e, "set up the network");
 }
 
 /* --- before it runs ----------------------------------------------------------------------------------------- */
 
 /* Resolves no path: starts at the root of the sandbox's mount tree, which covers all of its mounts. */
-static int let_follow_here(const struct restore *rs, int mntns, struct err *e)
+static int let_follow_here(const void *arg, int mntns, struct err *e)
 {
-	(void)rs;
+	(void)arg;
 	if (setns(mntns, CLONE_NEWNS) < 0)
 		return err_sys(e, "join its mounts");
 	autoclose int top = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -434,7 +390,7 @@ static int let_follow(const struct restore *rs, struct err *e)
 	(void)snprintf(path, sizeof path, "/proc/%d/ns/mnt", rs->pid);
 	autoclose int mntns = open(path, O_RDONLY | O_CLOEXEC);
 
-	return mntns < 0 ? err_sys(e, "open its mounts") : in_child(rs, let_follow_here, mntns, e);
+	return mntns < 0 ? err_sys(e, "open its mounts") : side_run(let_follow_here, rs, mntns, e);
 }
 
 /* Checks that the volumes really were nosymfollow, in case a CRIU makes these mounts differently from what we
@@ -499,29 +455,36 @@ static int serve_question(struct restore *rs, struct err *e)
 		return rs->seated ? 0 : err_wrap(e, "limit it");
 	}
 	if (str_is(what, CRIU_NETWORK))
-		return meet(rs, number, e) < 0 ? -e->no : make_network(rs, e);
-	if (!str_is(what, CRIU_LOOK) || rs->pidfd < 0)
+		return meet(rs, number, e);
+	if (str_is(what, CRIU_SOCKETS) && rs->has_network)
+		return 0;
+	if (!str_is(what, CRIU_LOOK) || !rs->has_network)
 		return err_set(e, EBADMSG, "criu asks for what is not known");
 	return look(rs, e);
 }
 
-/* Serves requests until the sandbox has been checked or CRIU exits; then criu_wait() reports why. CRIU would
- * resume the sandbox whatever the second answer is, so a sandbox that fails the check is killed before the answer
- * is sent. */
+/* Serves requests until the sandbox has been checked or CRIU exits; then criu_wait() reports why. CRIU makes the mounts
+ * while the network is made; if that fails, its next question is answered in advance. CRIU would resume the sandbox
+ * whatever the last answer is, so a sandbox that fails the check is killed before the answer is sent. */
 static int serve_hook(struct restore *rs, struct err *e)
 {
 	int r = 0;
 
 	while (r == 0 && !rs->looked && is_asked(rs)) {
 		r = serve_question(rs, e);
-		if (r < 0 && rs->pidfd >= 0)
+		if (r == 0)
+			(void)fd_write_all(rs->answer, "ok\n", 3);
+		if (r == 0 && rs->pidfd >= 0 && !rs->has_network)
+			r = make_network(rs, e);
+		if (r == 0)
+			continue;
+		if (rs->pidfd >= 0)
 			(void)proc_kill(rs->pidfd);
-		if (r < 0 && proc_wait_gone(rs->criu.pidfd, 0) == 0) { /* it had exited before: criu_wait() reports
-									* why */
+		if (proc_wait_gone(rs->criu.pidfd, 0) == 0) { /* it had exited before: criu_wait() reports why */
 			*e = ERR_INIT;
 			return 0;
 		}
-		(void)fd_write_all(rs->answer, r == 0 ? "ok\n" : "no\n", 3);
+		(void)fd_write_all(rs->answer, "no\n", 3);
 	}
 	return r;
 }
