@@ -530,7 +530,11 @@ static int ns_forget(struct engine *en, const char *name, struct err *e)
 
 static int ns_warm(struct engine *en, const char *template_key, struct err *e)
 {
-	return zygote_ensure(&en->zygote, template_key, e);
+	int r = zygote_ensure(&en->zygote, template_key, e);
+
+	if (r == ZYGOTE_MADE)
+		ckpt_ahead(en, template_key);
+	return r == ZYGOTE_MADE ? 0 : r;
 }
 
 static int ns_kept(struct engine *en, void (*fn)(void *arg, const char *name, bool disk, bool memory), void *arg,

@@ -5,6 +5,7 @@
 #include "base/boot_id.h"
 #include "engine/cgroup/cgroup.h"
 #include "engine/ckpt/ckpt.h"
+#include "engine/ckpt/image.h"
 #include "engine/engine.h"
 #include "engine/helper.h"
 #include "engine/holder.h"
@@ -54,6 +55,7 @@ struct engine {
 	struct helper guard, pairs;
 	bool pairs_over; /* that helper has exited, and is yet to be reaped */
 	struct ckpt ckpt;
+	struct image_init init_now; /* in atoll-ckpt only */
 	struct seccomp_filter filter;
 	struct holder_config holder;
 	struct zygote_config zygote;

@@ -27,13 +27,13 @@
 #define GONE "atoll-ckpt has ended; restart the server"
 #define AGAIN_NS 100000000 /* between the death of one helper and the start of the next */
 
-enum op { OP_CHECKPOINT = 1, OP_RESTORE };
+enum op { OP_CHECKPOINT = 1, OP_RESTORE, OP_AHEAD };
 
 struct request { /* sent with one fd: the socket for the reports */
 	uint32_t op;
 	bool brief; /* checkpoint only */
 	char name[ENGINE_NAME_SIZE];
-	struct engine_record record; /* restore: only its spec is set */
+	struct engine_record record; /* restore: only its spec is set; ahead: only its template's key */
 };
 
 /* --- the helper --------------------------------------------------------------------------------------------- */
@@ -57,6 +57,7 @@ static void set_up(struct engine *en, int sock)
 		en->view.dir,
 	};
 	sigset_t none;
+	struct err e = ERR_INIT;
 
 	memcpy(keep + 13, t->v1_fd, sizeof t->v1_fd);
 	memcpy(keep + 13 + CGROUP_V1_MAX, t->v1_root_fd, sizeof t->v1_root_fd);
@@ -68,6 +69,9 @@ static void set_up(struct engine *en, int sock)
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	en->nft_fd = -1; /* it is the warden's: see work() */
+	en->init_now.fd = en->init_fd;
+	if (image_sum_init(&en->init_now, &e) < 0)
+		log_warn("a restore has to compare init with that of its checkpoint", "why=%s", e.text);
 }
 
 static _Noreturn void work(struct engine *en, const struct request *rq, int answer)
@@ -76,6 +80,10 @@ static _Noreturn void work(struct engine *en, const struct request *rq, int answ
 
 	(void)signal(SIGCHLD, SIG_DFL);
 	memset(&rp, 0, sizeof rp);
+	if (rq->op == OP_AHEAD) {
+		ahead_run(en, rq->record.spec.template_key);
+		_exit(0);
+	}
 	en->nft_fd = nft_open();                      /* of this process alone: another would read its replies */
 	if (cgroup_tree_mend(en->cgroups, &rp.e) < 0) /* our fds are not the warden's */
 		rp.how = CKPT_FAILED;
@@ -354,6 +362,16 @@ int ckpt_checkpoint(struct engine *en, const struct engine_record *r, const char
 	}
 	*ret = rp.image;
 	return 0;
+}
+
+void ckpt_ahead(struct engine *en, const char *template_key)
+{
+	struct request rq = { .op = OP_AHEAD };
+	struct err ignored = ERR_INIT;
+	autoclose int sock = -1;
+
+	if (str_copy(rq.record.spec.template_key, sizeof rq.record.spec.template_key, str_of(template_key)))
+		(void)ask(&en->ckpt, &rq, &sock, &ignored);
 }
 
 int ckpt_restore(struct engine *en, const struct engine_spec *spec, struct engine_record *ret, int *ret_pidfd,

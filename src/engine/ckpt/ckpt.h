@@ -36,6 +36,12 @@ int ckpt_checkpoint(struct engine *en, const struct engine_record *r, const char
 int ckpt_restore(struct engine *en, const struct engine_spec *spec, struct engine_record *ret, int *ret_pidfd,
     struct err *e);
 
+/* To be called when the template has a new zygote: starts reading what restores are going to need. */
+void ckpt_ahead(struct engine *en, const char *template_key);
+
+/* Runs in a child of the helper. */
+void ahead_run(struct engine *en, const char *template_key);
+
 /* Estimates how much storage a checkpoint of the sandbox will take. */
 int dump_room(struct engine *en, const struct engine_record *r, uint64_t *ret_bytes, struct err *e);
 

@@ -245,7 +245,7 @@ static int keep_init(const struct dump *d, int image, struct err *e)
 	autoclose int fd = open(path, O_PATH | O_CLOEXEC); /* the program it runs, not the one that we would start
 							    * today */
 
-	return fd < 0 ? err_sys(e, "open its program") : image_save_init(image, fd, e);
+	return fd < 0 ? err_sys(e, "open its program") : image_save_init(image, fd, &d->en->init_now, e);
 }
 
 /* Freezes the sandbox again, whatever CRIU has done, and reports that we no longer need it. */

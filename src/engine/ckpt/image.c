@@ -19,7 +19,8 @@
 #define OLD_INITS_MAX 64
 #define CRIU_SUFFIX ".img"
 #define AHEAD_MAX (256 << 20) /* per file: more would evict what was read first on a small machine */
-#define IDS_PREFIX "userns-"  /* CRIU's file of the user namespace; a number follows */
+#define INIT_SUM "init.sum"
+#define IDS_PREFIX "userns-" /* CRIU's file of the user namespace; a number follows */
 
 _Static_assert(sizeof(struct image_spec) == 120 && sizeof(struct image_record) == 160,
     "images of earlier versions stay readable");
@@ -106,6 +107,13 @@ static int reopen(int fd)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
+static void *map(int fd, size_t n)
+{
+	void *p = n > 0 ? mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
 static int copy_bytes(int from, int to)
 {
 	struct stat st;
@@ -122,7 +130,45 @@ static int copy_bytes(int from, int to)
 	return 0;
 }
 
-int image_save_init(int image, int init_fd, struct err *e)
+int image_sum_init(struct image_init *in, struct err *e)
+{
+	struct stat st;
+	autoclose int fd = reopen(in->fd);
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_sys(e, "open init");
+	void *p = map(fd, (size_t)st.st_size);
+
+	if (!p)
+		return err_sys(e, "map init");
+	in->sum = checksum(p, (size_t)st.st_size);
+	(void)munmap(p, (size_t)st.st_size);
+	return 0;
+}
+
+/* Only a hint: without it, a restore compares the programs. */
+static void save_sum(int image, int init_fd, const struct image_init *now)
+{
+	struct stat its, ours;
+
+	if (!now->sum || fstat(init_fd, &its) < 0 || fstat(now->fd, &ours) < 0 || its.st_dev != ours.st_dev ||
+	    its.st_ino != ours.st_ino)
+		return;
+	autoclose int fd = openat(image, INIT_SUM, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0400);
+
+	if (fd >= 0 && fd_write_all(fd, &now->sum, sizeof now->sum) < 0)
+		(void)unlinkat(image, INIT_SUM, 0);
+}
+
+static bool has_sum(int image, uint64_t sum)
+{
+	uint64_t its = 0;
+	autoclose int fd = openat(image, INIT_SUM, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	return sum && fd >= 0 && read(fd, &its, sizeof its) == (ssize_t)sizeof its && its == sum;
+}
+
+int image_save_init(int image, int init_fd, const struct image_init *now, struct err *e)
 {
 	autoclose int from = reopen(init_fd), to = openat(image, "init", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0555);
 
@@ -130,14 +176,10 @@ int image_save_init(int image, int init_fd, struct err *e)
 		return err_sys(e, "copy init into the image");
 	int r = copy_bytes(from, to);
 
-	return r < 0 ? err_set(e, -r, "copy init into the image: %s", strerror(-r)) : 0;
-}
-
-static void *map(int fd, size_t n)
-{
-	void *p = n > 0 ? mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
-
-	return p == MAP_FAILED ? NULL : p;
+	if (r < 0)
+		return err_set(e, -r, "copy init into the image: %s", strerror(-r));
+	save_sum(image, init_fd, now);
+	return 0;
 }
 
 static bool same_bytes(int a, int b)
@@ -157,9 +199,13 @@ static bool same_bytes(int a, int b)
 	return same;
 }
 
-int image_open_init(int image, int init_fd, bool *ret_same, int *ret_fd, struct err *e)
+int image_open_init(int image, const struct image_init *now, bool *ret_same, int *ret_fd, struct err *e)
 {
-	autoclose int ours = reopen(init_fd), its = openat(image, "init", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (has_sum(image, now->sum)) {
+		*ret_same = true;
+		return 0;
+	}
+	autoclose int ours = reopen(now->fd), its = openat(image, "init", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
 	if (ours < 0 || its < 0)
 		return err_sys(e, "open the program of the image");

@@ -3,6 +3,7 @@
  *
  *	NAME+m/record		struct image_record: the specification of the sandbox
  *	NAME+m/init		its init program; the server may have another version by the time of the restore
+ *	NAME+m/init.sum		its checksum, if it was the server's own at the time of the dump
  *	NAME+m/dev/		files that it has created in its /dev
  *	NAME+m/base, base.name	if it shares memory with a zygote: a reflink of the base file, and its name
  *	NAME+m/base.use		which pages of that file it had in use
@@ -47,10 +48,20 @@ int image_write_record(int image, bool durable, uint32_t instance, uint32_t root
 int image_read_record(int image, struct image_record *ret, struct err *e);
 int image_check_record(const void *p, size_t n, struct image_record *ret); /* -EBADMSG */
 
-int image_save_init(int image, int init_fd, struct err *e);
+/* The program that sandboxes get now. The sum is that of its bytes: with it, no restore needs to read and compare
+ * the three megabytes of the checkpoint's copy. */
+struct image_init {
+	int fd;       /* O_PATH */
+	uint64_t sum; /* 0: not known */
+};
+
+int image_sum_init(struct image_init *in, struct err *e); /* fills in sum */
+
+/* init_fd: the program that the sandbox has. */
+int image_save_init(int image, int init_fd, const struct image_init *now, struct err *e);
 
 /* Opens the checkpoint's init program. If it is the one in use now, *ret_same is set and nothing is opened. */
-int image_open_init(int image, int init_fd, bool *ret_same, int *ret_fd, struct err *e);
+int image_open_init(int image, const struct image_init *now, bool *ret_same, int *ret_fd, struct err *e);
 
 /* Copies that program to dir (our own tmpfs) and returns it as an O_PATH fd; an existing copy is reused. */
 int image_copy_init(int from, int dir, int *ret_fd, struct err *e);

@@ -178,7 +178,7 @@ static int clone_init(struct restore *rs, struct err *e)
 	autoclose int its = -1, copy = -1;
 	bool same = false;
 
-	if (image_open_init(rs->criu.image, rs->en->init_fd, &same, &its, e) < 0)
+	if (image_open_init(rs->criu.image, &rs->en->init_now, &same, &its, e) < 0)
 		return -e->no;
 	if (!same && image_copy_init(its, rs->en->private_fd, &copy, e) < 0)
 		return -e->no;

@@ -252,7 +252,7 @@ int zygote_ensure(const struct zygote_config *cfg, const char *key, struct err *
 	if (is_well(cfg, key))
 		return 0;
 	end_old(cfg, key);
-	return zygote_make(cfg, key, e);
+	return zygote_make(cfg, key, e) < 0 ? -e->no : ZYGOTE_MADE;
 }
 
 static bool keep_cgroup(const char *id, void *arg)

@@ -61,8 +61,9 @@ int zygote_await(int conn, int pidfd, pid_t *ret_pid, struct err *e); /* -ESRCH:
 /* The sandbox is complete, and the copy is in its cgroups. open_files: its limit. */
 void zygote_go(int conn, uint32_t open_files);
 
-/* Makes a zygote if none answers; blocks until it is ready. ENGINE_NEVER: the template cannot have one. Called by
- * one process at a time per template. */
+/* Makes a zygote if none answers; blocks until it is ready, and returns ZYGOTE_MADE then. ENGINE_NEVER: the template
+ * cannot have one. Called by one process at a time per template. */
+#define ZYGOTE_MADE 2
 int zygote_ensure(const struct zygote_config *cfg, const char *key, struct err *e);
 bool zygote_answers(const struct zygote_config *cfg, const char *key);
 

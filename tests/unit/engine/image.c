@@ -189,6 +189,60 @@ static void a_program_is_copied_once_per_version(void **state)
 	assert_int_equal(rmdir(path), 0); /* nothing else was left */
 }
 
+static int program(int dir, const char *name, const char *text)
+{
+	autoclose int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC, 0555);
+
+	assert_int_equal(fd_write_all(fd, text, strlen(text)), 0);
+	return openat(dir, name, O_PATH | O_CLOEXEC);
+}
+
+static bool is_same(int image, const struct image_init *now)
+{
+	struct err e = ERR_INIT;
+	autoclose int fd = -1;
+	bool same = false;
+
+	assert_int_equal(image_open_init(image, now, &same, &fd, &e), 0);
+	assert_true(same || fd >= 0);
+	return same;
+}
+
+/* The sum stands for the bytes only if the program was the server's own at the time of the dump. */
+static void init_is_known_by_its_sum_or_by_its_bytes(void **state)
+{
+	struct err e = ERR_INIT;
+	char path[32], other[32];
+	int dir = temp_dir(path), image = temp_dir(other);
+	struct image_init first = { .fd = program(dir, "first", "one") }, next = { .fd = program(dir, "next", "two") };
+
+	(void)state;
+	assert_int_equal(image_sum_init(&first, &e), 0);
+	assert_int_equal(image_sum_init(&next, &e), 0);
+	assert_true(first.sum != 0 && first.sum != next.sum);
+	assert_int_equal(image_save_init(image, first.fd, &first, &e), 0);
+	assert_int_equal(faccessat(image, "init.sum", F_OK, 0), 0);
+	assert_true(is_same(image, &first));
+	assert_false(is_same(image, &next));
+	assert_int_equal(unlinkat(image, "init.sum", 0), 0); /* as an earlier version has written it */
+	assert_true(is_same(image, &first));
+	assert_false(is_same(image, &next));
+
+	assert_int_equal(unlinkat(image, "init", 0), 0);
+	assert_int_equal(image_save_init(image, first.fd, &next, &e), 0); /* it runs an older program */
+	assert_true(faccessat(image, "init.sum", F_OK, 0) < 0);
+	assert_true(is_same(image, &first));
+	(void)unlinkat(image, "init", 0);
+	(void)unlinkat(dir, "first", 0);
+	(void)unlinkat(dir, "next", 0);
+	int fds[] = { first.fd, next.fd, image, dir };
+
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+		close(fds[i]);
+	(void)rmdir(other);
+	(void)rmdir(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +251,7 @@ int main(void)
 		cmocka_unit_test(ids_are_written_as_criu_writes_them),
 		cmocka_unit_test(exactly_one_user_namespace_is_expected),
 		cmocka_unit_test(a_program_is_copied_once_per_version),
+		cmocka_unit_test(init_is_known_by_its_sum_or_by_its_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
