@@ -24,6 +24,7 @@ import { consoles, CONFIG as consoleConfig } from './console.mjs'
 import { coldConfig, interpreter, poolConfig, poolHits } from './interp.mjs'
 import { kills, killsAgainst, config as killsConfig } from './kills.mjs'
 import { Caller, machine, timed } from './measure.mjs'
+import { disk } from './disk.mjs'
 import { density, config as densityConfig } from './density.mjs'
 import { many, config as manyConfig } from './many.mjs'
 import { pausing, CONFIG as pauseConfig } from './pause.mjs'
@@ -49,6 +50,7 @@ const PARTS = [
 	'beside',
 	'growth',
 	'pause',
+	'disk',
 	'kills',
 	'restart',
 	'egress',
@@ -301,6 +303,11 @@ async function measure(opt, result) {
 			result.calls = await calls(opt.buildDir, opt.against, opt.quick)
 			clean.push(result.calls.clean)
 		}
+	}
+	if (wanted('disk')) {
+		process.stderr.write('bench: resume from disk\n')
+		result.disk = await disk(opt.buildDir, opt.against, opt.quick)
+		clean.push(result.disk.clean)
 	}
 	if (wanted('uploads')) {
 		process.stderr.write('bench: uploads\n')

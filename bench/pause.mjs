@@ -2,10 +2,9 @@
 // Pause and resume, in memory and from disk; the disk alone; snapshots with something to write; forks.
 import { Caller, stats } from './measure.mjs'
 import { until } from '../tests/lib/host.mjs'
+import { warm } from './versus.mjs'
 
 export const CONFIG = { log_level: 'warn', checkpoint_after_s: 0, pool_size_mb: 4096, pool_max_mb: 16384 }
-
-const WARM_MS = 250
 
 const port = (sbx, which) => ({
 	'E2b-Sandbox-Id': sbx.sandboxID,
@@ -25,24 +24,6 @@ const info = async (caller, sbx) => JSON.parse(check(await caller.call('GET', `/
 async function make(caller, timeout) {
 	const res = await caller.call('POST', '/v2/sandboxes', { templateID: 'code-interpreter-v1', timeout })
 	return JSON.parse(check(res, 201).body)
-}
-
-// What warms itself after a start of the server takes both cores of a small machine for some seconds: until a new
-// sandbox comes from a warm interpreter.
-async function warm(caller) {
-	const quick = await until(
-		async () => {
-			const began = performance.now()
-			const sbx = await make(caller, 60)
-			check(await execute(caller, sbx, '1'), 200)
-			const ms = performance.now() - began
-			await caller.call('DELETE', `/sandboxes/${sbx.sandboxID}`)
-			return ms < WARM_MS
-		},
-		60000,
-		500,
-	)
-	if (!quick) throw new Error('the server does not get warm')
 }
 
 async function turns(caller, sbx, rounds, pauseBody) {
@@ -76,7 +57,7 @@ async function fromDisk(server, caller, sbx, rounds) {
 		await server.exited
 		await server.start()
 		caller.url = new URL(server.url)
-		await warm(caller)
+		await warm({ caller })
 		resume.push(
 			check(await caller.call('POST', `/sandboxes/${sbx.sandboxID}/connect`, { timeout: 3600 }), 201)
 				.ms,
@@ -101,7 +82,7 @@ async function forks(caller, sbx, count) {
 export async function pausing(server, quick) {
 	const caller = new Caller(server, 16)
 	const rounds = quick ? 5 : 20
-	await warm(caller)
+	await warm({ caller })
 	const sbx = await make(caller, 3600)
 	check(await execute(caller, sbx, 'import pandas\nx = 1'), 200)
 	const ram = await turns(caller, sbx, rounds, {})

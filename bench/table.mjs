@@ -314,6 +314,22 @@ function printKills(k) {
 }
 
 // What was measured in turns with another build.
+// The must is of the usual interpreter.
+function printDisk({ rows }) {
+	let good = true
+	for (const { what, ours, theirs, ratio } of rows) {
+		const must = /^interpreter.*(restart|later|memory)$/.test(what)
+		const other = theirs ? `, the other ${ms(theirs.p50)}  × ${ratio.toFixed(2)}` : ''
+		good &= row(
+			`${/CPU/.test(what) ? '  ' : ''}${what}`,
+			`${pair(ours)}${other}`,
+			must ? '≤ 55 ms' : '',
+			must ? ours.p50 <= 55 : null,
+		)
+	}
+	return good
+}
+
 function printAgainst(a, of = '') {
 	for (const [what, { ours, theirs, ratio }] of Object.entries(a).filter(([, v]) => v.ratio))
 		row(
@@ -672,6 +688,7 @@ export function print(r) {
 	if (r.images) good &= printImages(r.images)
 	if (r.audit) good &= printAudit(r.audit)
 	if (r.calls) good &= printCalls(r.calls)
+	if (r.disk) good &= printDisk(r.disk)
 	if (r.uploads) good &= printUploads(r.uploads)
 	if (r.view) good &= printView(r.view)
 	if (r.console) good &= printConsole(r.console)
