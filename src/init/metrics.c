@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/guest.h"
 #include "http/json.h"
 #include "http/server.h"
 #include "init/init.h"
@@ -72,8 +71,7 @@ void metrics_get(struct init *in, struct http_req *rq)
 	uint64_t used = total > available ? total - available : 0;
 	struct statvfs fs = { 0 };
 
-	if (in->is_gated && total > GUEST_RESERVE_BYTES)
-		total -= GUEST_RESERVE_BYTES;
+	(void)in;
 	(void)statvfs("/", &fs);
 	uint64_t disk_total = fs.f_blocks * fs.f_frsize, disk_used = (fs.f_blocks - fs.f_bavail) * fs.f_frsize;
 

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/guest.h"
 #include "base/log.h"
 #include "init/metrics.h"
 #include "init/oom.h"
@@ -26,6 +25,13 @@ uint64_t pressure_wait_ms(uint64_t free_bytes)
 	uint64_t ms = free_bytes / FILL_BYTES_MS;
 
 	return ms < WAIT_LEAST_MS ? WAIT_LEAST_MS : ms > WAIT_MOST_MS ? WAIT_MOST_MS : ms;
+}
+
+uint64_t pressure_limit(uint64_t known, uint64_t total, uint64_t used)
+{
+	bool is_power = (total & (total - 1)) == 0;
+
+	return known && used > known && is_power ? known : total;
 }
 
 uint64_t pressure_pages(struct str statm)
@@ -44,7 +50,7 @@ static bool read_memory(uint64_t *ret_total, uint64_t *ret_free)
 
 	*ret_total = metrics_meminfo(all, "MemTotal");
 	*ret_free = metrics_meminfo(all, "MemFree");
-	return *ret_total > GUEST_RESERVE_BYTES;
+	return *ret_total > 0;
 }
 
 static uint64_t pages_of(int proc, const char *pid)
@@ -80,7 +86,7 @@ static pid_t find_largest(void)
 	return found;
 }
 
-static void relieve(struct pressure *p, uint64_t total)
+static void relieve(struct pressure *p)
 {
 	uint64_t now = loop_now_ms(p->loop);
 
@@ -90,7 +96,7 @@ static void relieve(struct pressure *p, uint64_t total)
 	p->victim_ms = now;
 	if (!p->victim)
 		return;
-	oom_ending(p->oom, total - GUEST_RESERVE_BYTES);
+	oom_ending(p->oom, p->limit_bytes);
 	(void)kill(p->victim, SIGKILL);
 	log_warn("memory limit reached, ended the largest process", "pid=%d", (int)p->victim);
 }
@@ -98,16 +104,17 @@ static void relieve(struct pressure *p, uint64_t total)
 static void on_timer(void *user)
 {
 	struct pressure *p = user;
-	uint64_t total, left;
+	uint64_t total, left, used;
 
 	if (!read_memory(&total, &left)) {
 		timer_arm(p->timer, WAIT_MOST_MS);
 		return;
 	}
-	left = left > GUEST_RESERVE_BYTES ? left - GUEST_RESERVE_BYTES : 0;
-	if (left == 0)
-		relieve(p, total);
-	timer_arm(p->timer, pressure_wait_ms(left));
+	used = total > left ? total - left : 0;
+	p->limit_bytes = pressure_limit(p->limit_bytes, total, used);
+	if (used >= p->limit_bytes)
+		relieve(p);
+	timer_arm(p->timer, pressure_wait_ms(used < p->limit_bytes ? p->limit_bytes - used : 0));
 }
 
 void pressure_open(struct pressure *p, struct loop *l, struct oom *o)

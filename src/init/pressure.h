@@ -19,6 +19,7 @@ struct pressure {
 	struct loop *loop;
 	struct oom *oom; /* learns of each process that is ended here */
 	struct timer *timer;
+	uint64_t limit_bytes;
 	pid_t victim; /* 0: none that may still hold memory */
 	uint64_t victim_ms;
 };
@@ -26,8 +27,12 @@ struct pressure {
 /* Does nothing if there is no memory for it. */
 void pressure_open(struct pressure *p, struct loop *l, struct oom *o);
 
-/* Time until the next look if so much is free beyond the reserve. Pure. */
+/* Time until the next look if so much is free. Pure. */
 uint64_t pressure_wait_ms(uint64_t free_bytes);
+
+/* The limit of the sandbox from what /proc/meminfo shows, and the limit known so far (0: none). A kernel that has given
+ * out more than its memory shows the next power of two instead; and a copy may have another limit. Pure. */
+uint64_t pressure_limit(uint64_t known, uint64_t total, uint64_t used);
 
 /* Resident pages from the text of /proc/PID/statm; 0: not readable. Pure. */
 uint64_t pressure_pages(struct str statm);

@@ -31,6 +31,18 @@ static void resident_pages_are_the_second_number(void **state)
 	assert_int_equal(pressure_pages(STR_LIT("")), 0);
 }
 
+static void a_limit_survives_what_the_kernel_shows(void **state)
+{
+	const uint64_t mb = 1 << 20;
+
+	(void)state;
+	assert_int_equal(pressure_limit(0, 512 * mb, 100 * mb), 512 * mb);
+	assert_int_equal(pressure_limit(512 * mb, 512 * mb, 512 * mb), 512 * mb);
+	assert_int_equal(pressure_limit(512 * mb, 1024 * mb, 513 * mb), 512 * mb);  /* it has given out more */
+	assert_int_equal(pressure_limit(512 * mb, 1024 * mb, 100 * mb), 1024 * mb); /* a copy with another limit */
+	assert_int_equal(pressure_limit(512 * mb, 700 * mb, 600 * mb), 700 * mb);
+}
+
 static void no_judge(void *user, bool last)
 {
 	(void)user;
@@ -60,6 +72,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_less_is_free_the_sooner_it_looks),
 		cmocka_unit_test(resident_pages_are_the_second_number),
+		cmocka_unit_test(a_limit_survives_what_the_kernel_shows),
 		cmocka_unit_test(an_end_counts_if_it_was_announced),
 	};
 
