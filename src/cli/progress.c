@@ -148,23 +148,34 @@ void progress_log(void *user, const struct atoll_build_log *l)
 	draw(p);
 }
 
-void progress_part(struct progress *p, const char *what, uint64_t done, uint64_t total)
+/* Draws the bar of an amount. Returns false if it is not to be drawn now. */
+static bool draw_amount(struct progress *p, const char *doing, const char *what, uint64_t done, uint64_t total)
 {
 	if (!p->tty) {
 		if (done == 0)
-			(void)fprintf(stderr, "sending %s (%.1f MiB)\n", what, (double)total / (1024 * 1024));
-		return;
+			(void)fprintf(stderr, "%s %s (%.1f MiB)\n", doing, what, (double)total / (1024 * 1024));
+		return false;
 	}
 	if (done != total && clock_mono_ms() - p->drawn_ms < REDRAW_MS)
-		return;
+		return false;
 	progress_end(p);
 	put_bar(done, total);
-	(void)fprintf(stderr, " sending %.60s %.1f/%.1f MiB", what, (double)done / (1024 * 1024),
+	(void)fprintf(stderr, " %s %.60s %.1f/%.1f MiB", doing, what, (double)done / (1024 * 1024),
 	    (double)total / (1024 * 1024));
 	(void)fflush(stderr);
 	p->shown = true;
 	p->drawn_ms = clock_mono_ms();
-	if (done == total) {
+	return true;
+}
+
+void progress_amount(struct progress *p, const char *doing, const char *what, uint64_t done, uint64_t total)
+{
+	(void)draw_amount(p, doing, what, done, total);
+}
+
+void progress_part(struct progress *p, const char *what, uint64_t done, uint64_t total)
+{
+	if (draw_amount(p, "sending", what, done, total) && done == total) {
 		progress_end(p);
 		(void)fprintf(stderr, "  sent  %.100s (%.1f MiB)\n", what, (double)total / (1024 * 1024));
 	}

@@ -22,5 +22,7 @@ void progress_begin(struct progress *p, bool plain);
 void progress_log(void *user, const struct atoll_build_log *l); /* an atoll_build_sink; user is the struct progress */
 /* Reports bytes sent of an upload. */
 void progress_part(struct progress *p, const char *what, uint64_t done, uint64_t total);
+/* The same for any other amount: "fetching templates 1.0/20.5 MB". */
+void progress_amount(struct progress *p, const char *doing, const char *what, uint64_t done, uint64_t total);
 void progress_tick(struct progress *p); /* redraws the bar with the time elapsed */
 void progress_end(struct progress *p);  /* erases the bar */

@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "cli/cli.h"
 #include "cli/format.h"
+#include "cli/packed/packed.h"
 #include "cli/settings.h"
 #include "cli/table.h"
 #include "cli/template/build.h"
@@ -371,6 +372,8 @@ static const struct verb *const subs[] = {
 	&template_gc,
 	&template_export_verb,
 	&template_import_verb,
+	&verb_template_pack,
+	&verb_template_fetch,
 	NULL,
 };
 
