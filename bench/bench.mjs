@@ -75,6 +75,9 @@ const USAGE = `usage: bench/run [OPTION...]
   --only PART              one of ${PARTS.join(' ')}
   --page                   only what docs/benchmarks.md shows; writes that page, its data and its pictures
   --sandboxes N            growth: up to N sandboxes alive (default: 1000, with --quick 500); density: N (10000, 300)
+  --template NAME          density: what the sandboxes start from (default: base)
+  --zram MB                density: idle memory goes to a compressed swap device of this size (default: it stays)
+  --idle-after S           density: after this time (default: 60)
   --against BUILD_DIR      also this other build, in turns
   --runsc PROGRAM          gVisor's runsc (default: the one in PATH)
   --peer-envd URL          beside: a server that speaks the protocol of E2B's envd
@@ -88,7 +91,7 @@ function header(text) {
 }
 
 function count(text) {
-	if (!/^[1-9]\d{0,5}$/.test(text)) throw new Error(`not a number of sandboxes: '${text}'`)
+	if (!/^[1-9]\d{0,5}$/.test(text)) throw new Error(`not a number from 1 to 999999: '${text}'`)
 	return Number(text)
 }
 
@@ -97,6 +100,9 @@ const VALUES = {
 	'--build-dir': (opt, value) => (opt.buildDir = path.resolve(value)),
 	'--against': (opt, value) => (opt.against = path.resolve(value)),
 	'--sandboxes': (opt, value) => (opt.sandboxes = count(value)),
+	'--template': (opt, value) => (opt.template = value),
+	'--zram': (opt, value) => (opt.zram = count(value)),
+	'--idle-after': (opt, value) => (opt.idleAfter = count(value)),
 	'--runsc': (opt, value) => (opt.runsc = value),
 	'--peer-envd': (opt, value) => (opt.peerEnvd = new URL(value).origin),
 	'--peer-interpreter': (opt, value) => (opt.peerInterpreter = new URL(value).origin),
@@ -194,7 +200,7 @@ async function measure(opt, result) {
 		})
 	const dense = opt.sandboxes ?? (opt.quick ? 300 : 10000)
 	if (wanted('density'))
-		await part('density', densityConfig(dense), async (server) => {
+		await part('density', densityConfig(dense, opt), async (server) => {
 			result.density = await density(server, dense, opt)
 		})
 	if (wanted('interpreter')) {

@@ -122,18 +122,33 @@ function printPorts(p) {
 	return good
 }
 
+// By kind. The kinds do not add up: the kernel names no kind for some of it, such as parts of network devices.
+function printCost(name, c) {
+	const kb = (bytes) => `${(bytes / 1024).toFixed(0)}`
+	const slab = c.SReclaimable + c.SUnreclaim
+	row(`  ${name}`, `${kb(c.used)} kB; charged p50 ${kb(c.charged)}`)
+	row('    processes, page tables, stacks', [c.AnonPages, c.PageTables, c.KernelStack].map(kb).join(', '))
+	row('    slab (of it reclaimable), per processor', `${kb(slab)} (${kb(c.SReclaimable)}), ${kb(c.Percpu)}`)
+	row('    file cache (of it shared memory)', `${kb(c.Cached)} (${kb(c.Shmem)})`)
+	if (c.swapped) row('    in swap, compressed to', `${kb(c.swapped)}, ${kb(c.zram)}`)
+}
+
 function printDensity(d) {
 	const share = Object.entries(d.idle).map(([name, part]) => `${name} ${(part * 100).toFixed(1)} %`)
 	let good = true
-	row(`${d.live} live sandboxes (${d.template}): created in`, `${(d.ms / 1000).toFixed(0)} s, ${pair(d.create)}`)
+	row(
+		`${d.live} live sandboxes (${d.template}): created in`,
+		`${(d.ms / 1000).toFixed(0)} s, ${d.rate.toFixed(0)}/s, ${pair(d.create)}`,
+	)
+	row(`  the first ${d.first.n} of them, the last`, `${pair(d.first)}; ${pair(d.last)}`)
 	good &= row(
 		'  of those asked for',
 		`${d.live} of ${d.asked}${d.why ? `: ${d.why}` : ''}`,
 		'all',
 		d.live === d.asked,
 	)
-	row('  memory of the machine for each', `${(d.each / 1024).toFixed(0)} kB`)
-	row('  of it charged to the sandbox', `p50 ${(d.charged.p50 / 1024).toFixed(0)} kB`)
+	printCost('memory of the machine for each', d.each)
+	if (d.reclaimed) printCost('the same when idle memory is reclaimed', d.reclaimed)
 	row('  front memory before, after', [d.rss.before, d.rss.after].map((m) => mb(m.front)).join(', '))
 	row('  warden memory before, after', [d.rss.before, d.rss.after].map((m) => mb(m.warden)).join(', '))
 	row('  processors used while nobody asks', share.join(', ') || 'none')

@@ -145,6 +145,10 @@ struct engine_config {          /* the instance; the strings live as long as the
 	uint32_t cpu_weight;                  /* of all sandboxes together, relative to everything else on the
 					       * host; 0: 100 */
 	uint64_t mem_total_bytes;             /* of all sandboxes together; 0: the host's memory minus a reserve */
+	bool keep_idle;                       /* the memory of idle sandboxes is not reclaimed */
+	bool idle_to_disk;                    /* it may be, also if the host's swap is on a disk */
+	uint32_t idle_after_s;                /* without use of a processor */
+	uint64_t idle_zram_bytes;             /* size of the server's own compressed swap device; 0: none */
 	const struct inet_range *open_ranges; /* private ranges that sandboxes may reach */
 	size_t n_open_ranges;
 	/* uid of the proxy, which connects on behalf of sandboxes and must not reach more than they may; 0: no

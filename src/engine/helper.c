@@ -80,3 +80,10 @@ void helper_stop(struct helper *h)
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 }
+
+void helper_kill(struct helper *h)
+{
+	if (h->pid > 0)
+		(void)kill(h->pid, SIGKILL);
+	helper_stop(h);
+}

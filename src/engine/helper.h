@@ -24,4 +24,6 @@ int helper_start(const char *name, const int *keep, size_t n, void (*fn)(void *a
 /* False: it has exited, or was never started. Reaps it if it has exited. */
 bool helper_alive(struct helper *h);
 
+/* For a helper that may be in the middle of something long, and has no state to lose. */
+void helper_kill(struct helper *h);
 void helper_stop(struct helper *h); /* closes the socket and waits for the exit; does nothing if there is no helper */

@@ -251,7 +251,7 @@ static int open_parts(struct engine *en, const struct engine_record *live, size_
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return err_sys(e, "make mounts private");
 	if (open_dirs(en, e) < 0 || seccomp_filter_build(&en->filter, c->tell_refusals ? SECCOMP_TOLD : 0, e) < 0 ||
-	    cgroup_tree_open(c->instance, c->mem_total_bytes, c->cpu_weight, &en->cgroups, e) < 0)
+	    ns_open_cgroups(en, n_live == 0, e) < 0)
 		return -e->no;
 	struct storage_config pc = {
 		.state_dir = c->state_dir,
@@ -275,7 +275,7 @@ static int open_parts(struct engine *en, const struct engine_record *live, size_
 	for (size_t i = 0; i < n_live; i++)
 		view_set(&en->view, &live[i].spec, &live[i].spec.limits, live[i].extra_bytes,
 		    view_born(live[i].started_wall_ms));
-	if (guard_start(en->cgroups, &en->guard, e) < 0)
+	if (guard_start(en->cgroups, &en->guard, e) < 0 || ns_open_reclaim(en, e) < 0)
 		return -e->no;
 	en->holder = (struct holder_config) {
 		.dir_fd = en->holders_fd,
@@ -331,6 +331,7 @@ static int ns_open(const struct engine_config *cfg, const struct engine_record *
 		.tools_fd = -1,
 		.criu_run_fd = -1,
 		.guard = HELPER_NONE,
+		.reclaimer = HELPER_NONE,
 		.pairs = HELPER_NONE,
 		.view = VIEW_NONE,
 		.ckpt = { .sock = -1, .pid = -1 },
@@ -479,6 +480,7 @@ static int ns_usage(struct engine *en, const struct engine_record *r, struct eng
 	if (cgroup_usage(en->cgroups, r->spec.id, &cg, e) < 0)
 		return err_wrap(e, "usage of sandbox '%s'", r->spec.id);
 	/* Shared pages are not charged to the sandbox, so its copies of formerly shared pages do not count either. */
+	cg.mem_bytes += ns_reclaimed(&cg, &r->spec.limits);
 	if (cg.mem_bytes > r->extra_bytes)
 		cg.mem_bytes -= r->extra_bytes;
 	*ret = (struct engine_usage) {
@@ -580,6 +582,7 @@ static void ns_tick(struct engine *en)
 {
 	storage_tick(en->storage);
 	guard_tick(en->cgroups, &en->guard);
+	ns_tick_reclaim(en);
 	view_tick(&en->view);
 	ckpt_tick(&en->ckpt);
 	if (en->pairs_over)
@@ -601,6 +604,7 @@ static void ns_close(struct engine *en, bool all)
 	}
 	view_close(&en->view, all);
 	helper_stop(&en->guard);
+	ns_close_reclaim(en, all);
 	pair_stop(en);
 	ckpt_stop(&en->ckpt);
 	storage_close(en->storage, true);
@@ -624,16 +628,18 @@ static void ns_close(struct engine *en, bool all)
 	free(en);
 }
 
-/* Restarts the guard too: it would continue to watch the removed cgroup. */
+/* Restarts helpers too: they would continue to watch the removed cgroup. */
 static int ns_mend(struct engine *en, struct err *e)
 {
 	int r = cgroup_tree_mend(en->cgroups, e);
 
 	if (r > 0 && en->guard.pid > 0) {
-		/* It may be in a long scan, and it has no state to lose. */
-		(void)kill(en->guard.pid, SIGKILL);
-		helper_stop(&en->guard);
+		helper_kill(&en->guard);
 		guard_tick(en->cgroups, &en->guard);
+	}
+	if (r > 0) {
+		helper_kill(&en->reclaimer);
+		ns_tick_reclaim(en);
 	}
 	if (r > 0)
 		view_renew(&en->view);

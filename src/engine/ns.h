@@ -10,6 +10,7 @@
 #include "engine/helper.h"
 #include "engine/holder.h"
 #include "engine/proc.h"
+#include "engine/reclaim/reclaim.h"
 #include "engine/seccomp/seccomp.h"
 #include "engine/view/view.h"
 #include "engine/zygote/zygote.h"
@@ -52,7 +53,8 @@ struct engine {
 	uint64_t all_bytes, all_bytes_ms; /* memory of all sandboxes, and when it was read */
 	struct storage *storage;
 	struct view view;
-	struct helper guard, pairs;
+	struct helper guard, pairs, reclaimer;
+	struct reclaim reclaim;
 	bool pairs_over; /* that helper has exited, and is yet to be reaped */
 	struct ckpt ckpt;
 	struct image_init init_now; /* in atoll-ckpt only */
@@ -74,9 +76,17 @@ int ns_cap_egress(struct engine *en, const struct engine_spec *spec, const struc
 int ns_freeze(struct engine *en, const struct engine_record *r, bool on, struct err *e);
 int ns_limit(struct engine *en, const struct engine_record *r, const struct engine_limits *to, struct err *e);
 int ns_hurry(struct engine *en, const struct engine_record *r, bool on);
+/* Memory in swap that counts as its own: what is not the swap that it may have in addition (swapMB). */
+uint64_t ns_reclaimed(const struct cgroup_usage *us, const struct engine_limits *l);
 bool ns_is_capped(const struct engine_limits *l);         /* whether its egress is limited */
 bool ns_is_own(const struct engine *en, const char *key); /* whether the server has built that template */
 int ns_reap(struct engine *en, const struct engine_record *r, struct err *e);
+
+/* ns_idle.c. empty: no sandbox lives; all: none is left. */
+int ns_open_cgroups(struct engine *en, bool empty, struct err *e);
+int ns_open_reclaim(struct engine *en, struct err *e);
+void ns_tick_reclaim(struct engine *en);
+void ns_close_reclaim(struct engine *en, bool all);
 
 /* Writes the times of all later starts to *times (memory shared with the builders); for measurements. */
 void engine_ns_measure(struct engine *en, struct start_times *times);

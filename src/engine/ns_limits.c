@@ -84,6 +84,11 @@ int ns_cap_egress(struct engine *en, const struct engine_spec *spec, const struc
 	return net_cap_set(en->cfg.instance, spec->slot, &cap, e);
 }
 
+uint64_t ns_reclaimed(const struct cgroup_usage *us, const struct engine_limits *l)
+{
+	return us->swap_bytes > l->swap_bytes ? us->swap_bytes - l->swap_bytes : 0;
+}
+
 /* Refuses a limit below current usage, the same for both versions: v2 would kill processes for it, and v1 cannot
  * set it. */
 static int fits_memory(struct engine *en, const struct engine_record *r, const struct engine_limits *to, struct err *e)
@@ -92,7 +97,7 @@ static int fits_memory(struct engine *en, const struct engine_record *r, const s
 
 	if (cgroup_usage(en->cgroups, r->spec.id, &us, e) < 0)
 		return -e->no;
-	uint64_t held = us.mem_bytes > us.mem_cache_bytes ? us.mem_bytes - us.mem_cache_bytes : 0;
+	uint64_t held = us.swap_bytes + (us.mem_bytes > us.mem_cache_bytes ? us.mem_bytes - us.mem_cache_bytes : 0);
 
 	if (held <= to->mem_bytes + to->swap_bytes + r->extra_bytes)
 		return 0;

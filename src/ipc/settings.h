@@ -15,6 +15,7 @@
 
 /* Enums of settings, in the order of their words in the table. */
 enum on_stop { STOP_KILL, STOP_KEEP };
+enum idle_memory { IDLE_MEMORY_KEEP, IDLE_MEMORY_COMPRESS, IDLE_MEMORY_SWAP };
 /* AUDIT_REQUIRED: an operation that cannot be recorded is refused */
 enum audit_mode { AUDIT_ON, AUDIT_REQUIRED, AUDIT_OFF };
 enum audit_code { AUDIT_CODE_HASH, AUDIT_CODE_FULL };

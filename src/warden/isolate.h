@@ -8,6 +8,7 @@
  *	power	drops the capabilities that the warden never uses; last, when all sockets and the engine are open */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -15,5 +16,5 @@
 void isolate_host(void);
 void isolate_places(uint32_t n); /* raises those that grow with the number of places; once the firewall is loaded */
 int isolate_mounts(struct err *e);
-int isolate_calls(struct err *e);
+int isolate_calls(bool has_swap, struct err *e); /* has_swap: it will remove a swap device of its own */
 int isolate_power(struct err *e);

@@ -321,6 +321,10 @@ static int open_engine(struct warden *w, const char *init, struct err *e)
 		.storage_max_bytes = w->cfg.pool_max_mb << 20,
 		.no_storage = w->cfg.no_pool,
 		.mem_total_bytes = w->cfg.mem_total_mb << 20,
+		.keep_idle = w->cfg.idle_memory == IDLE_MEMORY_KEEP,
+		.idle_to_disk = w->cfg.idle_memory == IDLE_MEMORY_SWAP,
+		.idle_after_s = (uint32_t)w->cfg.idle_after_s,
+		.idle_zram_bytes = w->cfg.idle_zram_mb << 20,
 		.cpu_weight = (uint32_t)w->cfg.cpu_weight,
 		.open_ranges = w->cfg.allow_private.v,
 		.n_open_ranges = w->cfg.allow_private.n,
@@ -339,7 +343,7 @@ static int open_engine(struct warden *w, const char *init, struct err *e)
 
 	if (r == 0)
 		isolate_places(w->n_slots);
-	if (r == 0 && (isolate_calls(e) < 0 || open_loop(w, e) < 0)) {
+	if (r == 0 && (isolate_calls(w->cfg.idle_zram_mb > 0, e) < 0 || open_loop(w, e) < 0)) {
 		w->ops->close(w->engine, n == 0);
 		w->engine = NULL;
 		r = -e->no;

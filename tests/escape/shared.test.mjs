@@ -85,8 +85,8 @@ for i in range(800):
 }
 // First of all: the cases that follow are then watched by the second one, which was made by a warden that has little
 // power left.
-test('the guard is replaced when it dies, and so is the sweeper', async () => {
-	for (const name of ['atoll-guard', 'atoll-sweeper']) {
+test('the guard is replaced when it dies, and so are the sweeper and the reclaimer', async () => {
+	for (const name of ['atoll-guard', 'atoll-sweeper', 'atoll-reclaim']) {
 		const find = () => childrenOf(server.pid).filter((pid) => commOf(pid) === name)
 		const [first] = find()
 		assert.ok(first, `no ${name}`)

@@ -325,7 +325,20 @@ export function leftovers(slot, stateDir, runDir, wardenPid) {
 		tables: tablesOf(slot).length,
 		links: linksOf(slot).length,
 		addresses: addressesOfLoopback().includes(`${gatewayOf(slot)}/`) ? 1 : 0,
+		swaps: swapsOf(slot).length,
 	}
+}
+
+// The compressed swap devices of a slot: they carry its label.
+export function swapsOf(slot) {
+	return list('/sys/block').filter((name) => {
+		if (!name.startsWith('zram') || Number(read(`/sys/block/${name}/disksize`)) === 0) return false
+		const head = Buffer.alloc(4096)
+		const fd = fs.openSync(`/dev/${name}`, 'r')
+		fs.readSync(fd, head, 0, head.length, 0)
+		fs.closeSync(fd)
+		return head.toString('latin1', 1052, 1068).split('\0')[0] === `atoll-${slot}`
+	})
 }
 
 // What the pool of a server has: disks of sandboxes, checkpoints and volumes. It is mounted for the warden alone. Names

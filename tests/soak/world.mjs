@@ -27,6 +27,7 @@ const DAEMONS = [
 	'atoll-sweeper',
 	'atoll-ckpt',
 	'atoll-guard',
+	'atoll-reclaim',
 	'atoll-holder',
 ]
 

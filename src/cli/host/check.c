@@ -17,6 +17,7 @@ const struct check checks[] = {
 	{ "core scheduling", false, check_core_scheduling },
 	{ "audit", false, check_audit },
 	{ "cgroups", true, check_cgroup },
+	{ "idle memory", false, check_swap },
 	{ "own view", false, check_view },
 	{ "overlay", true, check_overlay },
 	{ "idmapped mounts", true, check_idmap },

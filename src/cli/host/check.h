@@ -43,6 +43,7 @@ void check_capabilities(const struct check_host *h, struct check_result *r);
 void check_userns(const struct check_host *h, struct check_result *r);
 void check_seccomp(const struct check_host *h, struct check_result *r);
 void check_cgroup(const struct check_host *h, struct check_result *r);
+void check_swap(const struct check_host *h, struct check_result *r);
 
 /* check_walls.c */
 void check_kernel_bugs(const struct check_host *h, struct check_result *r);

@@ -15,8 +15,10 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "base/swaps.h"
 #include "cli/child.h"
 #include "cli/host/check.h"
+#include "cli/host/conffile.h"
 
 #define KERNEL_MAJOR 6
 #define KERNEL_MINOR 1
@@ -287,5 +289,34 @@ void check_cgroup(const struct check_host *h, struct check_result *r)
 		check_remedy(r, "remount them read-write (a container needs permission for that)");
 	} else {
 		check_found(r, CHECK_OK, "version 1, with all required controllers (version 2 is recommended)");
+	}
+}
+
+/* Where the memory of idle sandboxes can go (idle_memory). None of it is a fault: without swap they keep it. */
+void check_swap(const struct check_host *h, struct check_result *r)
+{
+	autofree char *where = h->config ? conffile_get(h->config, "idle_memory") : NULL;
+	uint64_t own = conffile_number(h->config, "idle_zram_mb", 0), bytes, left;
+	enum swaps_kind kind = swaps_now(&bytes, &left);
+	unsigned long long mib = bytes >> 20;
+	bool may_disk = where && strcmp(where, "swap") == 0;
+
+	if (where && strcmp(where, "keep") == 0) {
+		check_found(r, CHECK_OK, "idle sandboxes keep it (idle_memory = keep)");
+	} else if (kind == SWAPS_DISK && may_disk) {
+		check_found(r, CHECK_OK, "idle sandboxes give it to %llu MB of swap, where it can be read later", mib);
+	} else if (kind == SWAPS_DISK) {
+		check_found(r, own ? CHECK_WARN : CHECK_OK,
+		    "idle sandboxes keep it: the host has swap on a disk, where contents of memory could be read "
+		    "later");
+		check_remedy(r, "to allow that, set idle_memory = swap; or replace that swap by zram");
+	} else if (own && access("/sys/class/zram-control", F_OK) < 0) {
+		check_found(r, CHECK_WARN, "idle_zram_mb is set, and the kernel makes no zram device");
+		check_remedy(r, "modprobe zram, and a file in /etc/modules-load.d for later starts");
+	} else if (own || kind == SWAPS_MEMORY) {
+		check_found(r, CHECK_OK, "idle sandboxes give it to compressed swap of %llu MB",
+		    kind == SWAPS_MEMORY ? mib : (unsigned long long)own);
+	} else {
+		check_found(r, CHECK_OK, "idle sandboxes keep it: the host has no swap, and idle_zram_mb is not set");
 	}
 }

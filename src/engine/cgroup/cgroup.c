@@ -175,7 +175,7 @@ uint32_t cgroup_host_pids(void)
 	return (uint32_t)(ids - ids / 8);
 }
 
-static void totals(struct cgroup_tree *t)
+static void totals(struct cgroup_tree *t, uint64_t aside_bytes)
 {
 	struct sysinfo si;
 
@@ -186,6 +186,7 @@ static void totals(struct cgroup_tree *t)
 
 	if (keep < RESERVE_MIN)
 		keep = RESERVE_MIN;
+	keep += aside_bytes;
 	t->mem_total_bytes = all > 2 * keep ? all - keep : all / 2;
 }
 
@@ -205,8 +206,7 @@ static const struct cgroup_backend *pick(const char *mountinfo, struct err *e)
 	return NULL;
 }
 
-int cgroup_tree_open(uint32_t instance, uint64_t mem_total_bytes, uint32_t cpu_weight, struct cgroup_tree **ret,
-    struct err *e)
+int cgroup_tree_open(uint32_t instance, const struct cgroup_totals *all, struct cgroup_tree **ret, struct err *e)
 {
 	autofree char *mountinfo = malloc(MOUNTINFO_MAX);
 	autofree struct cgroup_tree *t = malloc(sizeof *t);
@@ -218,8 +218,9 @@ int cgroup_tree_open(uint32_t instance, uint64_t mem_total_bytes, uint32_t cpu_w
 	if (n < 0)
 		return err_set(e, (int)-n, "read /proc/self/mountinfo");
 	*t = (struct cgroup_tree) { .be = pick(mountinfo, e),
-		.mem_total_bytes = mem_total_bytes,
-		.cpu_weight = cpu_weight ? cpu_weight : 100,
+		.mem_total_bytes = all->mem_bytes,
+		.swap_bytes = all->swap_bytes,
+		.cpu_weight = all->cpu_weight ? all->cpu_weight : 100,
 		.v2_fd = -1,
 		.v2_root_fd = -1 };
 	memset(t->v1_fd, -1, sizeof t->v1_fd);
@@ -227,7 +228,7 @@ int cgroup_tree_open(uint32_t instance, uint64_t mem_total_bytes, uint32_t cpu_w
 	if (!t->be)
 		return -e->no;
 	(void)snprintf(t->parent, sizeof t->parent, "atoll%u", instance);
-	totals(t);
+	totals(t, all->aside_bytes);
 	int r = t->be->open(t, mountinfo, e);
 
 	if (r >= 0)
@@ -443,6 +444,21 @@ bool cgroup_is_frozen(struct cgroup_tree *t, const char *id)
 	return t->be->is_frozen(t, id);
 }
 
+int cgroup_cpu_used(struct cgroup_tree *t, const char *id, uint64_t *ret_ns)
+{
+	return t->be->cpu_used(t, id, ret_ns);
+}
+
+int cgroup_memory(struct cgroup_tree *t, const char *id, uint64_t *ret_bytes)
+{
+	return t->be->memory(t, id, ret_bytes);
+}
+
+int cgroup_reclaim(struct cgroup_tree *t, const char *id)
+{
+	return t->be->reclaim(t, id);
+}
+
 int cgroup_all_memory(struct cgroup_tree *t, uint64_t *ret_bytes)
 {
 	return t->be->all_memory(t, ret_bytes);
@@ -585,7 +601,7 @@ FILE *cgroup_procs_of(const struct cgroup_tree *t, const char *id)
 	return fd < 0 ? NULL : cgroup_procs(fd);
 }
 
-void cgroup_each(struct cgroup_tree *t, void (*fn)(struct cgroup_tree *t, const char *id, int pid))
+void cgroup_names(struct cgroup_tree *t, void (*fn)(void *arg, const char *id), void *arg)
 {
 	int at = any_parent(t), fd = at < 0 ? -1 : openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -595,12 +611,29 @@ void cgroup_each(struct cgroup_tree *t, void (*fn)(struct cgroup_tree *t, const 
 		return;
 	}
 	for (struct dirent *de; (de = readdir(d));) {
-		int pid = de->d_type == DT_DIR && de->d_name[0] != '.' && de->d_name[0] != '_'
-		    ? first_pid(at, de->d_name)
-		    : 0;
-
-		if (pid > 0)
-			fn(t, de->d_name, pid);
+		if (de->d_type == DT_DIR && is_of(de->d_name, NULL))
+			fn(arg, de->d_name);
 	}
 	(void)closedir(d);
+}
+
+struct each {
+	struct cgroup_tree *t;
+	void (*fn)(struct cgroup_tree *t, const char *id, int pid);
+};
+
+static void each_one(void *arg, const char *id)
+{
+	const struct each *each = arg;
+	int pid = first_pid(any_parent(each->t), id);
+
+	if (pid > 0)
+		each->fn(each->t, id, pid);
+}
+
+void cgroup_each(struct cgroup_tree *t, void (*fn)(struct cgroup_tree *t, const char *id, int pid))
+{
+	struct each each = { t, fn };
+
+	cgroup_names(t, each_one, &each);
 }

@@ -28,7 +28,7 @@ struct cgroup_limits { /* 0: no limit of its own */
 };
 
 struct cgroup_usage {
-	uint64_t mem_bytes, mem_cache_bytes, cpu_ns;
+	uint64_t mem_bytes, mem_cache_bytes, swap_bytes, cpu_ns;
 	uint32_t pids, oom_kills;
 };
 
@@ -53,10 +53,15 @@ struct cgroup_seat {
 
 #define CGROUP_SEAT_NONE ((struct cgroup_seat) { .into_fd = -1 })
 
-/* The limits of all sandboxes together. mem_total_bytes 0: the host's memory minus a reserve. cpu_weight: 100
- * equals all system services together (v2), or one task per processor (v1). */
-int cgroup_tree_open(uint32_t instance, uint64_t mem_total_bytes, uint32_t cpu_weight, struct cgroup_tree **ret,
-    struct err *e);
+/* The limits of all sandboxes together. */
+struct cgroup_totals {
+	uint64_t mem_bytes;   /* 0: the host's memory minus a reserve, */
+	uint64_t aside_bytes; /* and minus this */
+	uint64_t swap_bytes;  /* in addition to their memory, for what is reclaimed from idle ones; 0: none */
+	uint32_t cpu_weight;  /* 100 equals all system services together (v2), or one task per processor (v1); 0: 100 */
+};
+
+int cgroup_tree_open(uint32_t instance, const struct cgroup_totals *all, struct cgroup_tree **ret, struct err *e);
 
 /* Creates parent directories again that have been removed from outside; returns 1 if it did. Other processes must
  * notice that for themselves. */
@@ -100,6 +105,11 @@ void cgroup_kill(struct cgroup_tree *t, const char *id);      /* kills all proce
 int cgroup_after_kill(struct cgroup_tree *t, const char *id); /* makes a SIGKILL take effect in a frozen sandbox */
 int cgroup_usage(struct cgroup_tree *t, const char *id, struct cgroup_usage *ret, struct err *e);
 int cgroup_detail(struct cgroup_tree *t, const char *id, struct cgroup_detail *ret); /* -errno */
+int cgroup_cpu_used(struct cgroup_tree *t, const char *id, uint64_t *ret_ns);        /* -errno */
+int cgroup_memory(struct cgroup_tree *t, const char *id, uint64_t *ret_bytes); /* what it is charged for; -errno */
+/* Reclaims memory of the sandbox, whether that is in use or not: file cache is dropped, the rest goes to swap. Ends
+ * early if a signal arrives. 1: there may be more, 0: nothing more can be reclaimed; -errno. */
+int cgroup_reclaim(struct cgroup_tree *t, const char *id);
 size_t cgroup_dirs(struct cgroup_tree *t, int *ret[CGROUP_DIRS_MAX]); /* pointers to the tree's directory fds */
 /* Memory of all sandboxes together, without file cache; -errno. */
 int cgroup_all_memory(struct cgroup_tree *t, uint64_t *ret_bytes);
@@ -112,7 +122,9 @@ int cgroup_remove(struct cgroup_tree *t, const char *id, struct err *e);
 FILE *cgroup_procs(int cgroup_fd);
 FILE *cgroup_procs_of(const struct cgroup_tree *t, const char *id);
 
-/* Calls fn for each sandbox, with one of its processes. */
+/* Calls fn for each sandbox. */
+void cgroup_names(struct cgroup_tree *t, void (*fn)(void *arg, const char *id), void *arg);
+/* The same, with one of its processes. */
 void cgroup_each(struct cgroup_tree *t, void (*fn)(struct cgroup_tree *t, const char *id, int pid));
 
 /* Kills and removes the sandboxes for which keep() returns false: they were being made when an earlier warden

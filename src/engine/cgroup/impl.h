@@ -22,6 +22,9 @@ struct cgroup_backend {
 	int (*usage)(struct cgroup_tree *t, const char *id, struct cgroup_usage *ret, struct err *e);
 	int (*detail)(struct cgroup_tree *t, const char *id, struct cgroup_detail *ret);
 	int (*all_memory)(struct cgroup_tree *t, uint64_t *ret_bytes);
+	int (*cpu_used)(struct cgroup_tree *t, const char *id, uint64_t *ret_ns);
+	int (*memory)(struct cgroup_tree *t, const char *id, uint64_t *ret_bytes);
+	int (*reclaim)(struct cgroup_tree *t, const char *id);
 	int (*remove)(struct cgroup_tree *t, const char *id, struct err *e);
 	void (*remove_all)(struct cgroup_tree *t);
 };
@@ -33,8 +36,8 @@ extern const struct cgroup_backend cgroup_v1, cgroup_v2;
 
 struct cgroup_tree {
 	const struct cgroup_backend *be;
-	char parent[24]; /* "atoll3" */
-	uint64_t mem_total_bytes;
+	char parent[24];                      /* "atoll3" */
+	uint64_t mem_total_bytes, swap_bytes; /* swap: see cgroup_swap() */
 	uint32_t pids_total, cpu_weight;
 	uint64_t disks[CGROUP_DISKS_MAX]; /* dev_t */
 	size_t n_disks;

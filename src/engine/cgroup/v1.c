@@ -250,7 +250,9 @@ uint32_t cgroup_v1_shares_all(uint32_t weight, long cpus)
 
 static int v1_limit_all(struct cgroup_tree *t, struct err *e)
 {
-	struct cgroup_limits all = { .mem_bytes = t->mem_total_bytes, .pids = t->pids_total };
+	struct cgroup_limits all = { .mem_bytes = t->mem_total_bytes,
+		.swap_bytes = t->swap_bytes,
+		.pids = t->pids_total };
 
 	/* Lowering memsw below memory and raising memory above memsw are both refused, so remove the old memsw
 	 * limit first. */
@@ -490,8 +492,10 @@ static int v1_usage(struct cgroup_tree *t, const char *id, struct cgroup_usage *
 	if (r < 0)
 		return err_set(e, -r, "read memory.usage_in_bytes: %s", strerror(-r));
 	(void)snprintf(path, sizeof path, "%s/memory.stat", id);
-	if (file_read(t->v1_fd[V1_MEMORY], path, z, sizeof z) >= 0)
+	if (file_read(t->v1_fd[V1_MEMORY], path, z, sizeof z) >= 0) {
 		(void)cgroup_field(z, "cache", &u.mem_cache_bytes);
+		(void)cgroup_field(z, "swap", &u.swap_bytes);
+	}
 	(void)snprintf(path, sizeof path, "%s/memory.oom_control", id);
 	if (file_read(t->v1_fd[V1_MEMORY], path, z, sizeof z) >= 0 && cgroup_field(z, "oom_kill", &v) == 0)
 		u.oom_kills = (uint32_t)v;
@@ -544,6 +548,24 @@ static int v1_all_memory(struct cgroup_tree *t, uint64_t *ret_bytes)
 	return cgroup_memory_sum(t->v1_fd[V1_MEMORY], "total_rss", "total_shmem", ret_bytes);
 }
 
+static int v1_cpu_used(struct cgroup_tree *t, const char *id, uint64_t *ret_ns)
+{
+	return t->v1_fd[V1_CPUACCT] < 0 ? -ENOTSUP : cgroup_number(t->v1_fd[V1_CPUACCT], id, "cpuacct.usage", ret_ns);
+}
+
+static int v1_memory(struct cgroup_tree *t, const char *id, uint64_t *ret_bytes)
+{
+	return cgroup_number(t->v1_fd[V1_MEMORY], id, "memory.usage_in_bytes", ret_bytes);
+}
+
+/* Despite the name, the group may have processes. */
+static int v1_reclaim(struct cgroup_tree *t, const char *id)
+{
+	int r = cgroup_write(t->v1_fd[V1_MEMORY], id, "memory.force_empty", "0");
+
+	return r == -EINTR ? 1 : r;
+}
+
 static int v1_remove(struct cgroup_tree *t, const char *id, struct err *e)
 {
 	for (int i = 0; i < V1_DEVICES; i++) {
@@ -579,6 +601,9 @@ const struct cgroup_backend cgroup_v1 = {
 	.usage = v1_usage,
 	.detail = v1_detail,
 	.all_memory = v1_all_memory,
+	.cpu_used = v1_cpu_used,
+	.memory = v1_memory,
+	.reclaim = v1_reclaim,
 	.remove = v1_remove,
 	.remove_all = v1_remove_all,
 };

@@ -23,6 +23,9 @@
 
 #define CPU_PERIOD_US 100000u
 #define REMOVE_TRIES 100
+#define IDLE_PART 8                /* of its memory limit may be reclaimed from an idle sandbox, */
+#define IDLE_MAX_BYTES (64u << 20) /* and no more than this */
+#define RECLAIM_STEP "4M"
 #define REMOVE_AGAIN_NS 1000000
 
 size_t cgroup_v2_settings(const struct cgroup_limits *lim, struct cgroup_setting ret[CGROUP_SETTINGS_MAX])
@@ -68,10 +71,22 @@ void cgroup_v2_io(const struct cgroup_limits *lim, uint64_t dev, struct cgroup_s
 	put_max(ret->value, sizeof ret->value, "wiops", lim->io_ops_s);
 }
 
+/* memory.max does not count what is in swap, so what may be reclaimed from an idle sandbox is in addition to it. */
+static struct cgroup_limits with_idle(const struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim)
+{
+	struct cgroup_limits all = *lim;
+	uint64_t part = lim->mem_bytes / IDLE_PART;
+
+	if (t->swap_bytes && lim->mem_bytes)
+		all.swap_bytes += !id ? t->swap_bytes : part < IDLE_MAX_BYTES ? part : IDLE_MAX_BYTES;
+	return all;
+}
+
 static int apply(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
 {
+	const struct cgroup_limits all = with_idle(t, id, lim);
 	struct cgroup_setting set[CGROUP_SETTINGS_MAX];
-	size_t n = cgroup_v2_settings(lim, set);
+	size_t n = cgroup_v2_settings(&all, set);
 
 	for (size_t i = 0; i < n; i++) {
 		int r = cgroup_write(t->v2_fd, id, set[i].file, set[i].value);
@@ -291,6 +306,7 @@ static int v2_usage(struct cgroup_tree *t, const char *id, struct cgroup_usage *
 	(void)snprintf(path, sizeof path, "%s/memory.stat", id);
 	if (file_read(t->v2_fd, path, z, sizeof z) >= 0)
 		(void)cgroup_field(z, "file", &u.mem_cache_bytes);
+	(void)cgroup_number(t->v2_fd, id, "memory.swap.current", &u.swap_bytes);
 	(void)snprintf(path, sizeof path, "%s/memory.events", id);
 	if (file_read(t->v2_fd, path, z, sizeof z) >= 0 && cgroup_field(z, "oom_kill", &v) == 0)
 		u.oom_kills = (uint32_t)v;
@@ -343,6 +359,35 @@ static int v2_all_memory(struct cgroup_tree *t, uint64_t *ret_bytes)
 	return cgroup_memory_sum(t->v2_fd, "anon", "shmem", ret_bytes);
 }
 
+static int v2_cpu_used(struct cgroup_tree *t, const char *id, uint64_t *ret_ns)
+{
+	char path[128], z[2048];
+	uint64_t us;
+
+	(void)snprintf(path, sizeof path, "%s/cpu.stat", id);
+	ssize_t n = file_read(t->v2_fd, path, z, sizeof z);
+
+	if (n < 0)
+		return (int)n;
+	if (cgroup_field(z, "usage_usec", &us) < 0)
+		return -ENOTSUP;
+	*ret_ns = us * 1000;
+	return 0;
+}
+
+static int v2_memory(struct cgroup_tree *t, const char *id, uint64_t *ret_bytes)
+{
+	return cgroup_number(t->v2_fd, id, "memory.current", ret_bytes);
+}
+
+/* -EAGAIN: less than that could be reclaimed. */
+static int v2_reclaim(struct cgroup_tree *t, const char *id)
+{
+	int r = cgroup_write(t->v2_fd, id, "memory.reclaim", RECLAIM_STEP);
+
+	return r == -EAGAIN ? 0 : r == 0 || r == -EINTR ? 1 : r;
+}
+
 static int v2_remove(struct cgroup_tree *t, const char *id, struct err *e)
 {
 	int r = cgroup_rmdir_tree(t->v2_fd, id);
@@ -371,6 +416,9 @@ const struct cgroup_backend cgroup_v2 = {
 	.usage = v2_usage,
 	.detail = v2_detail,
 	.all_memory = v2_all_memory,
+	.cpu_used = v2_cpu_used,
+	.memory = v2_memory,
+	.reclaim = v2_reclaim,
 	.remove = v2_remove,
 	.remove_all = v2_remove_all,
 };

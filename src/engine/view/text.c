@@ -39,8 +39,10 @@ static uint64_t swap_free(const struct view_facts *f)
 static void meminfo(const struct view_facts *f, struct buf *out)
 {
 	const struct cgroup_detail *u = &f->use;
-	/* Copies of formerly shared pages in a restored sandbox do not count: engine_record.extra_bytes. */
-	uint64_t total = f->row.mem_bytes, free = less(total, less(u->mem_bytes, f->row.extra_bytes));
+	/* Copies of formerly shared pages in a restored sandbox do not count: engine_record.extra_bytes. What was
+	 * reclaimed while it was idle is still its own. */
+	uint64_t held = u->mem_bytes + less(u->swap_bytes, f->row.swap_bytes);
+	uint64_t total = f->row.mem_bytes, free = less(total, less(held, f->row.extra_bytes));
 	uint64_t available = least(total, free + u->active_file + u->inactive_file + u->slab_reclaimable);
 	const struct {
 		const char *name;

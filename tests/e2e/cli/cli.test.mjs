@@ -192,6 +192,7 @@ test('doctor tells what this host has, and serve runs here so nothing fatal is m
 		'core scheduling',
 		'audit',
 		'cgroups',
+		'idle memory',
 		'own view',
 		'overlay',
 		'idmapped mounts',
