@@ -43,8 +43,9 @@ struct cgroup_detail { /* bytes, as far as the kernel reports them */
 #define CGROUP_PROCS_MAX 8
 #define CGROUP_DIRS_MAX 9
 
-/* How a process enters a cgroup. v2: it is cloned into it, which costs nothing. v1: it is moved, which waits for
- * the whole machine (an RCU grace period, some milliseconds) and is best done in parallel with other work. */
+/* How a process with one thread enters a cgroup. v2: it is cloned into it, which costs nothing. v1: it moves itself,
+ * which costs nothing either. To move another process waits for the whole machine (an RCU grace period, some
+ * milliseconds) and is best done in parallel with other work. */
 struct cgroup_seat {
 	int into_fd; /* for userns_fork(), or -1 */
 	int procs[CGROUP_PROCS_MAX];

@@ -412,6 +412,7 @@ static int v1_oom_watch(struct cgroup_tree *t, const char *id, int *ret_fd, stru
 	return 0;
 }
 
+/* A process that writes 0 to "tasks" moves its own thread, and the kernel waits for nothing: see cgroup.h. */
 static int v1_seat(struct cgroup_tree *t, const char *id, struct cgroup_seat *ret, struct err *e)
 {
 	for (int i = 0; i < CGROUP_V1_MAX; i++) {
@@ -419,8 +420,7 @@ static int v1_seat(struct cgroup_tree *t, const char *id, struct cgroup_seat *re
 
 		if (t->v1_fd[i] < 0)
 			continue;
-		(void)snprintf(path, sizeof path, "%s%scgroup.procs", i == V1_DEVICES ? "" : id,
-		    i == V1_DEVICES ? "" : "/");
+		(void)snprintf(path, sizeof path, "%s%stasks", i == V1_DEVICES ? "" : id, i == V1_DEVICES ? "" : "/");
 		int fd = openat(t->v1_fd[i], path, O_WRONLY | O_CLOEXEC);
 
 		if (fd < 0 && (i == V1_BLKIO || i == V1_CPUSET) && errno == ENOENT)

@@ -226,15 +226,14 @@ static int become(const struct criu *c, struct err *e)
 	/* CRIU runs gzip on the contents of /dev/shm while the whole sandbox waits, so it uses the fastest level. */
 	char owner[32], libraries[64];
 	char *envp[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "GZIP=-1", "LD_PRELOAD=/run/" PRELOAD, libraries, owner,
-		c->restores ? "ATOLL_GUARD=1" : NULL, c->seated_later ? "ATOLL_SEAT=1" : NULL, NULL };
-	bool seated = c->seat && !c->seated_later;
+		c->restores ? "ATOLL_GUARD=1" : NULL, NULL };
 
-	if (seated && cgroup_sit(c->seat, 0, e) < 0)
+	if (c->seat && cgroup_sit(c->seat, 0, e) < 0)
 		return -e->no;
 	if (c->own_core)
 		core_own();
 	/* Restored processes stay in the cgroups and the cgroup namespace that CRIU is in. */
-	if (unshare(CLONE_NEWNS | (seated ? CLONE_NEWCGROUP : 0)) < 0)
+	if (unshare(CLONE_NEWNS | (c->seat ? CLONE_NEWCGROUP : 0)) < 0)
 		return err_sys(e, "make namespaces");
 	if (mount_make_private(e) < 0 || make_root(c, e) < 0 || take_mounts(c, e) < 0 || mount_pivot(c->tools, e) < 0 ||
 	    quiet_streams(e) < 0)

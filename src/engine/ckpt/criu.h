@@ -23,10 +23,6 @@
  * CRIU runs a script at each of its stages. There is no script: the library takes the place of the exec and, at two of
  * the stages, asks the process that runs CRIU (the pipes /tmp/ask and /tmp/answer) and waits for its answer.
  *
- * A move into the cgroups of a v1 host waits for the whole machine. So the process that becomes CRIU is forked first
- * and moved by another one while the rest of the sandbox is made, and while CRIU starts (seated_later). CRIU asks
- * once more before it forks the first process of the sandbox: from then on it is in the cgroups.
- *
  * CRIU must be started by a process without a seccomp filter: the kernel does not let any other process suspend
  * one. It runs as root, except at two points where a preloaded library (criu_preload.c) switches to the uid that
  * owns the sandbox's user namespace. What CRIU creates there is charged to that uid and not to root, and the
@@ -82,7 +78,6 @@ struct criu {
 	bool restores;                  /* the preloaded library checks what CRIU opens */
 	const char *libraries;          /* where CRIU looks for its libraries first; NULL: nowhere else */
 	const struct cgroup_seat *seat; /* the cgroups that CRIU starts in; NULL: ours */
-	bool seated_later;              /* the caller moves it there, and answers CRIU_SEAT */
 	int sock;                       /* between criu_fork() and criu_go() */
 	uint32_t known;                 /* bits: the mounts that existed at the fork */
 	const char *argv[CRIU_ARGS_MAX];

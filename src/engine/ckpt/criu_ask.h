@@ -7,7 +7,6 @@
 #define CRIU_ANSWER "answer"
 #define CRIU_SCRIPT "/tmp/ask" /* what CRIU is told to run at each stage; never executed */
 
-#define CRIU_SEAT "seat"                     /* is it in its cgroups? */
 #define CRIU_NETWORK "setup-namespaces"      /* a stage: the network namespace exists and is empty */
 #define CRIU_SOCKETS "post-setup-namespaces" /* a stage: sockets are opened next, so the network must be complete */
 #define CRIU_LOOK "pre-resume"               /* a stage: all processes are restored, and none of them runs */

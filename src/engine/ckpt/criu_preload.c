@@ -12,8 +12,6 @@
  * - CRIU forks and runs a script at each of its stages. Here that fork makes no process: at the stages that matter the
  *   process that runs CRIU is asked, and the answer is what CRIU finds as the exit status. A process would take half a
  *   millisecond for each stage, a shell two more.
- * - The process that CRIU forks first must be in its cgroups and in a cgroup namespace of their own. Where CRIU is
- *   moved there while it starts ($ATOLL_SEAT), it waits for that now.
  * - A file that a process had open is reopened by its path ($ATOLL_GUARD: during a restore). The path is the one that
  *   the kernel reported at the dump, without any symbolic link; if it contains one now, another process has put it
  *   there, and it is not followed. Nor does the open block on a FIFO that has replaced a file. CRIU also sets the
@@ -137,13 +135,8 @@ long syscall(long number, ...)
 	va_end(ap);
 	if (!real)
 		real = (call *)(uintptr_t)next("syscall");
-	if (number == SYS_clone3 && ((const struct clone_args *)a[0])->flags & CLONE_NEWUSER) {
-		if (getenv("ATOLL_SEAT") && (ask(CRIU_SEAT, "0") < 0 || real(SYS_unshare, (long)CLONE_NEWCGROUP) < 0)) {
-			errno = EPERM;
-			return -1;
-		}
+	if (number == SYS_clone3 && ((const struct clone_args *)a[0])->flags & CLONE_NEWUSER)
 		return as_owner(real, number, a);
-	}
 	long r = real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 
 	return number == SYS_prlimit64 && r < 0 && errno == EPERM ? as_owner(real, number, a) : r;

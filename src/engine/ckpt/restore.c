@@ -5,13 +5,13 @@
  *		because CRIU exits, and a sandbox outside a template's namespaces has no holder to reap them
  *	R1	makes what the host makes (cgroups, disk, root, /dev), runs CRIU, sets up the network when CRIU has
  *		made the namespace, and reports
- *	M	on v1: moves CRIU's process into the cgroups while R1 makes the rest and CRIU starts
  *	CRIU	makes the namespaces and the processes, then exits
  *
  * CRIU makes the user namespace below the host's own and not below that of the template: CRIU needs capabilities
  * that no process in there has. The namespace is still owned by the slot's own uid, which the kernel charges
  * per-user limits to. */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -83,14 +83,23 @@ static const char *const arguments[] = {
 	CRIU_SCRIPT,
 };
 
+enum until {
+	UNTIL_FORKED,  /* the process that becomes CRIU exists */
+	UNTIL_MADE,    /* all mounts are made */
+	UNTIL_BORN,    /* pid 1 exists */
+	UNTIL_NETWORK, /* its network is complete */
+	UNTIL_STOPPED, /* all processes are restored, and wait */
+	UNTIL_CHECKED, /* what they have has been checked */
+	UNTIL_RUNS,
+	UNTILS,
+};
+
 struct restore {
 	struct engine *en;
 	const struct engine_spec *spec;
 	struct slot slot, was; /* the new slot, and the slot of the checkpoint */
 	struct image_record record;
 	struct cgroup_seat seat;
-	struct side mover; /* M */
-	bool seated;
 	struct criu criu;
 	char volumes[ENGINE_VOLUMES_MAX][96]; /* arguments */
 	int template_fd, own_fd, dev_fd, ask, answer;
@@ -100,7 +109,24 @@ struct restore {
 	bool cold;   /* the base file has not been used since the storage was mounted */
 	pid_t pid;
 	int pidfd;
+	uint64_t began_us, stage_us[UNTILS]; /* when each stage was over, since it began */
 };
+
+static void stage_done(struct restore *rs, enum until u)
+{
+	rs->stage_us[u] = clock_mono_us() - rs->began_us;
+}
+
+static void tell_stages(const struct restore *rs)
+{
+	const uint64_t *us = rs->stage_us;
+
+	log_debug("restored a sandbox",
+	    "id=%s forked_us=%" PRIu64 " made_us=%" PRIu64 " born_us=%" PRIu64 " network_us=%" PRIu64
+	    " stopped_us=%" PRIu64 " checked_us=%" PRIu64 " runs_us=%" PRIu64,
+	    rs->spec->id, us[UNTIL_FORKED], us[UNTIL_MADE], us[UNTIL_BORN], us[UNTIL_NETWORK], us[UNTIL_STOPPED],
+	    us[UNTIL_CHECKED], us[UNTIL_RUNS]);
+}
 
 /* --- what the host makes ------------------------------------------------------------------------------------ */
 
@@ -261,14 +287,7 @@ static void add_arguments(struct restore *rs)
 	}
 }
 
-static int move(const void *arg, int pid, struct err *e)
-{
-	const struct restore *rs = arg;
-
-	return cgroup_move(&rs->seat, pid, e);
-}
-
-/* The process that is to become CRIU waits for the mounts that make_parts() makes. On v1 it is moved meanwhile. */
+/* The process that is to become CRIU makes its own root while make_parts() makes the other mounts. */
 static int fork_criu(struct restore *rs, struct err *e)
 {
 	struct criu *c = &rs->criu;
@@ -276,15 +295,12 @@ static int fork_criu(struct restore *rs, struct err *e)
 	c->stage = rs->en->stage_dir;
 	c->log = LOG;
 	c->seat = &rs->seat;
-	c->seated_later = rs->seat.into_fd < 0;
 	c->restores = true;
 	c->libraries = CRIU_PROVEN;
 	c->own_core = rs->en->cfg.core_scheduling;
 	c->owner = rs->slot.z_base + rs->slot.owner;
 	add_arguments(rs);
-	if (make_pipes(rs, e) < 0 || limits_user(e) < 0 || criu_fork(c, e) < 0)
-		return -e->no;
-	return c->seated_later ? side_begin(&rs->mover, move, rs, c->pid, e) : 0;
+	return make_pipes(rs, e) < 0 || limits_user(e) < 0 ? -e->no : criu_fork(c, e);
 }
 
 static int make_cgroup(struct restore *rs, struct err *e)
@@ -317,10 +333,14 @@ static int make_parts(struct restore *rs, struct err *e)
 
 	if (open_image(rs, e) < 0 || make_cgroup(rs, e) < 0 || fork_criu(rs, e) < 0)
 		return -e->no;
+	stage_done(rs, UNTIL_FORKED);
 	if (clone_template(rs, e) < 0)
 		return -e->no;
 	view_set(&rs->en->view, rs->spec, l, rs->record.extra_bytes, 0);
-	return ns_cap_egress(rs->en, rs->spec, l, false, e) < 0 ? -e->no : make_mounts(rs, e);
+	if (ns_cap_egress(rs->en, rs->spec, l, false, e) < 0 || make_mounts(rs, e) < 0)
+		return -e->no;
+	stage_done(rs, UNTIL_MADE);
+	return 0;
 }
 
 /* --- the network -------------------------------------------------------------------------------------------- */
@@ -330,12 +350,11 @@ static int meet(struct restore *rs, struct str number, struct err *e)
 {
 	uint64_t pid;
 
-	if (rs->criu.seated_later && !rs->seated)
-		return err_set(e, EPROTO, "criu did not wait for its cgroups");
 	if (rs->pidfd >= 0 || str_to_u64(number, INT32_MAX, &pid) < 0)
 		return err_set(e, EBADMSG, "criu tells no process");
 	rs->pid = (pid_t)pid;
 	rs->pidfd = (int)syscall(SYS_pidfd_open, rs->pid, 0);
+	stage_done(rs, UNTIL_BORN);
 	return rs->pidfd < 0 ? err_sys(e, "find the restored process") : 0;
 }
 
@@ -367,6 +386,7 @@ static int make_network(struct restore *rs, struct err *e)
 	if (link_make(&rs->slot, netns, rs->en->mtu, e) < 0)
 		return -e->no;
 	rs->has_network = side_run(set_inside, rs, netns, e) == 0;
+	stage_done(rs, UNTIL_NETWORK);
 	return rs->has_network ? 0 : err_wrap(e, "set up the network");
 }
 
@@ -409,7 +429,7 @@ static int check_followed_no_links(const struct restore *rs, struct err *e)
 
 static int look(struct restore *rs, struct err *e)
 {
-	uint64_t began_us = clock_mono_us(), began_cpu_us = clock_cpu_us();
+	stage_done(rs, UNTIL_STOPPED);
 	FILE *pids = cgroup_procs_of(rs->en->cgroups, rs->spec->id);
 
 	if (!pids)
@@ -422,8 +442,7 @@ static int look(struct restore *rs, struct err *e)
 		    e->text);
 	if (r == 0 && rs->spec->n_volumes > 0 && (check_followed_no_links(rs, e) < 0 || let_follow(rs, e) < 0))
 		r = -e->no;
-	log_debug("checked what a restored sandbox has", "id=%s us=%llu cpu_us=%llu", rs->spec->id,
-	    (unsigned long long)(clock_mono_us() - began_us), (unsigned long long)(clock_cpu_us() - began_cpu_us));
+	stage_done(rs, UNTIL_CHECKED);
 	rs->looked = r == 0;
 	return r;
 }
@@ -450,10 +469,6 @@ static int serve_question(struct restore *rs, struct err *e)
 	ssize_t n = read(rs->ask, z, sizeof z - 1);
 	struct str number = { z, n > 0 ? (size_t)n - 1 : 0 }, what = str_cut(&number, ' ');
 
-	if (str_is(what, CRIU_SEAT) && rs->mover.pid > 0) {
-		rs->seated = side_end(&rs->mover, e) == 0;
-		return rs->seated ? 0 : err_wrap(e, "limit it");
-	}
 	if (str_is(what, CRIU_NETWORK))
 		return meet(rs, number, e);
 	if (str_is(what, CRIU_SOCKETS) && rs->has_network)
@@ -508,15 +523,6 @@ static void blame_volume(const struct restore *rs, struct err *e)
 	}
 }
 
-/* Before CRIU is reaped: the mover writes CRIU's pid to cgroups, and a pid that was reaped can be another process's. */
-static void end_mover(struct restore *rs)
-{
-	struct err ignored = ERR_INIT;
-
-	if (rs->mover.pid > 0)
-		(void)side_end(&rs->mover, &ignored);
-}
-
 static int run_criu(struct restore *rs, struct err *e)
 {
 	struct criu *c = &rs->criu;
@@ -525,7 +531,6 @@ static int run_criu(struct restore *rs, struct err *e)
 	if (criu_go(c, e) < 0)
 		return -e->no;
 	(void)serve_hook(rs, e);
-	end_mover(rs);
 	if (criu_wait(c, TIMEOUT_MS, &why) < 0 && e->no == 0)
 		*e = why;
 	if (e->no == 0 && (rs->pidfd < 0 || !rs->looked))
@@ -542,7 +547,6 @@ static void undo(struct restore *rs)
 	struct engine_record r = { .spec = *rs->spec };
 	struct err ignored = ERR_INIT;
 
-	end_mover(rs);
 	criu_drop(&rs->criu);
 	if (rs->pidfd >= 0) {
 		(void)proc_kill(rs->pidfd);
@@ -581,8 +585,11 @@ static int restore_one(struct restore *rs, int sock, struct err *e)
 		(void)powers_enforce(rs->en->cgroups, rs->spec->id);
 	if (r >= 0)
 		r = limits_core_of(rs->pid, e);
+	stage_done(rs, UNTIL_RUNS);
 	if (r >= 0)
 		r = report(rs, sock, e);
+	if (r >= 0)
+		tell_stages(rs);
 	if (r < 0)
 		undo(rs);
 	return r < 0 ? err_wrap(e, "restore sandbox '%s'", rs->spec->id) : 0;
@@ -615,7 +622,6 @@ int restore_run(struct engine *en, const struct engine_spec *spec, int sock, str
 		.en = en,
 		.spec = spec,
 		.seat = CGROUP_SEAT_NONE,
-		.mover = SIDE_NONE,
 		.criu = CRIU_NONE,
 		.template_fd = -1,
 		.own_fd = -1,
@@ -627,6 +633,7 @@ int restore_run(struct engine *en, const struct engine_spec *spec, int sock, str
 	};
 	int status = 1;
 
+	rs.began_us = clock_mono_us();
 	if (spec->slot >= en->cfg.max_sandboxes)
 		return err_set(e, EINVAL, "restore sandbox '%s': no slot %u", spec->id, spec->slot);
 	slot_fill(en->cfg.instance, spec->slot, &rs.slot);
