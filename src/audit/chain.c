@@ -116,9 +116,17 @@ int audit_unhex(struct str text, uint8_t *ret, size_t n)
 	return 0;
 }
 
+/* Looks the algorithm up once per thread, see audit_seal_new(). */
+static _Thread_local struct audit_seal *plain;
+
+void audit_sha256_thread_ends(void)
+{
+	audit_seal_free(plain);
+	plain = NULL;
+}
+
 void audit_sha256(struct str bytes, char ret[AUDIT_HEX_SIZE])
 {
-	static struct audit_seal *plain; /* looks the algorithm up once, see audit_seal_new() */
 	uint8_t sum[AUDIT_HASH_SIZE];
 
 	if (!plain && !(plain = audit_seal_new(NULL)))

@@ -65,3 +65,4 @@ bool audit_mac_fits(struct audit_seal *s, const struct audit_line *l); /* also t
 void audit_hex(const uint8_t *p, size_t n, char *ret);         /* 2n digits and a NUL */
 int audit_unhex(struct str text, uint8_t *ret, size_t n);      /* lower case; -EBADMSG */
 void audit_sha256(struct str bytes, char ret[AUDIT_HEX_SIZE]); /* of anything, in hex */
+void audit_sha256_thread_ends(void);                           /* frees what the calling thread keeps for it */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,7 +19,7 @@ static const char *const level_name[] = { "debug", "info", "warn", "error" };
 /* The only process-wide state: every module logs, and none should have to pass a logger around. */
 static struct {
 	const char *program;
-	enum log_level at_least;
+	_Atomic enum log_level at_least;
 	void (*listener)(void *user, const char *event, const char *kv);
 	void *user;
 } cfg = { "atoll", LOG_LVL_INFO };

@@ -26,8 +26,8 @@ void rand_bytes(void *p, size_t n)
 /* A forked copy would give out the same ids: for programs that do not fork. */
 uint64_t rand_id(void)
 {
-	static uint64_t stock[32]; /* getrandom() never returns less for up to 256 bytes */
-	static size_t left;
+	static _Thread_local uint64_t stock[32]; /* getrandom() never returns less for up to 256 bytes */
+	static _Thread_local size_t left;
 
 	if (left == 0) {
 		rand_bytes(stock, sizeof stock);

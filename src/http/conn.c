@@ -49,6 +49,7 @@ static void request_over(struct http_conn *c, bool lost)
 
 	r->over = true;
 	c->moved = 0;
+	c->moves = 0;
 	if (c->s)
 		stream_share(c->s, NULL);
 	c->since_ms = c->unsent_ms = loop_now_ms(c->loop);
@@ -137,6 +138,7 @@ static bool step_head(struct http_conn *c)
 		return false;
 	}
 	memcpy(r->head, c->cur.p, (size_t)n);
+	r->head_n = (size_t)n;
 	str_skip(&c->cur, (size_t)n);
 	c->scanned = 0;
 	if (message_request(&c->msg, (struct str) { r->head, (size_t)n }, &r->pub.headers) < 0) {
@@ -194,10 +196,12 @@ static bool conn_step(struct http_conn *c)
 {
 	struct request *r = c->rq;
 
-	if (c->lost) {
+	if (c->lost && !c->leaving) {
 		conn_lost(c);
 		return false;
 	}
+	if (c->leaving)
+		return false;
 	if (!r) {
 		c->drained = false;
 		return step_head(c);
@@ -263,6 +267,10 @@ static void conn_rest(struct http_conn *c, bool borrowed)
 			server_idle(c->server, c, true); /* moves it to the end of the eviction order */
 	}
 	c->in_head = !r && c->in.n;
+	if (c->leaving) {
+		stream_read(c->s, false);
+		return;
+	}
 	bool paused = r && !r->body_done && !r->want && !r->ended;
 	stream_read(c->s, !paused && c->in.n < IN_MAX);
 }
@@ -298,7 +306,7 @@ static void on_kicked(void *p)
 	struct http_conn *c = p;
 
 	c->kicked = false;
-	if (!c->gone)
+	if (!c->gone && !c->leaving)
 		conn_go_on(c, STR_NULL);
 }
 
@@ -339,7 +347,7 @@ void conn_expire(struct http_conn *c, uint64_t now_ms, uint64_t idle_max_ms, uin
 
 	if (c->n_streams && c->s && !c->gone)
 		c->h2_ops->sweep(c->h2, now_ms);
-	if (c->rq || c->n_streams || c->gone || !c->s)
+	if (c->rq || c->n_streams || c->gone || !c->s || c->leaving)
 		return;
 	bool is_late = (c->is_shaking && age_ms > SHAKE_MS) || (c->h2 && c->in_head && age_ms > head_max_ms);
 
@@ -360,7 +368,8 @@ bool conn_evictable(const struct http_conn *c)
 {
 	char z;
 
-	if (c->rq || c->n_streams || c->gone || !c->s || c->running || c->kicked || stream_queued(c->s) > 0)
+	if (c->rq || c->n_streams || c->gone || !c->s || c->leaving || c->running || c->kicked ||
+	    stream_queued(c->s) > 0)
 		return false;
 	return c->in_head || recv(stream_fd(c->s), &z, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
 }
@@ -373,8 +382,81 @@ void conn_evict(struct http_conn *c)
 		conn_end(c); /* nothing to send, nothing unread: a normal close */
 }
 
+/* --- to another server --- */
+
+/* The request was not answered, and the other server parses it again. */
+static void leave_now(void *p)
+{
+	struct http_conn *c = p;
+	struct request *r = c->rq;
+	struct http_handed h = { .filter = c->filter,
+		.secure = c->secure,
+		.bytes = BUF_INIT(IN_CEILING),
+		.moves = c->moves + 1 };
+
+	if (c->gone)
+		return;
+	c->leaving = false;
+	if (c->s)
+		stream_push(c->s);
+	if (c->lost || !c->server || !c->s || !stream_may_move(c->s)) {
+		conn_lost(c);
+		return;
+	}
+	if (r)
+		buf_put(&h.bytes, r->head, r->head_n);
+	buf_str(&h.bytes, buf_view(&c->in));
+	if (h.bytes.bad) {
+		buf_done(&h.bytes);
+		conn_lost(c);
+		return;
+	}
+	h.s = take_ptr(&c->s);
+	stream_leave(h.s);
+	c->server->on_handed(c->server->handed_user, &h, c->hand_to);
+	if (r)
+		request_over(c, false);
+	conn_end(c);
+}
+
+static void leave(struct http_conn *c, void *to)
+{
+	c->leaving = true;
+	c->hand_to = to;
+	stream_read(c->s, false);
+	loop_defer(c->loop, leave_now, c);
+}
+
+bool http_may_leave(const struct http_req *rq)
+{
+	const struct http_conn *c = rq->conn;
+
+	return !c->h2 && c->server && c->server->on_handed;
+}
+
+bool http_hand_over(struct http_req *rq, void *to)
+{
+	struct http_conn *c = rq->conn;
+
+	if (!http_may_leave(rq) || c->moves >= c->server->max_moves || !c->s || !stream_may_move(c->s))
+		return false;
+	leave(c, to);
+	return true;
+}
+
+static bool speaks_h2(const struct http_server *s)
+{
+	return s->h2 || s->hands_h2;
+}
+
+/* True: it leaves, or is served. */
 static bool conn_h2(struct http_conn *c)
 {
+	if (c->server->hands_h2) {
+		c->is_known = true;
+		leave(c, NULL);
+		return true;
+	}
 	c->is_known = true;
 	c->h2_ops = c->server->h2;
 	c->h2 = c->h2_ops->open(c);
@@ -394,8 +476,12 @@ static void sniff(struct http_conn *c, struct str data)
 	} else if (n == preface.n) {
 		struct buf first = c->in;
 
-		c->in = BUF_INIT(IN_CEILING);
 		c->in_head = false;
+		if (c->server->hands_h2) {
+			(void)conn_h2(c);
+			return;
+		}
+		c->in = BUF_INIT(IN_CEILING);
 		if (conn_h2(c))
 			c->h2_ops->run(c->h2, buf_view(&first));
 		else
@@ -428,12 +514,16 @@ static void on_data(void *user, struct str data)
 {
 	struct http_conn *c = user;
 
+	if (c->leaving) {
+		buf_str(&c->in, data);
+		return;
+	}
 	if (!c->is_known && c->offered && c->server && c->in.n == 0 && data.p[0] == TLS_HANDSHAKE) {
 		turn_secure(c, data);
 		return;
 	}
 	/* A first byte other than 'P' excludes the preface at once, without a copy. */
-	if (!c->is_known && c->server && c->server->h2 && (c->in.n || data.p[0] == 'P')) {
+	if (!c->is_known && c->server && speaks_h2(c->server) && (c->in.n || data.p[0] == 'P')) {
 		sniff(c, data);
 		return;
 	}
@@ -447,6 +537,10 @@ static void on_eof(void *user)
 {
 	struct http_conn *c = user;
 
+	if (c->leaving) {
+		c->lost = true;
+		return;
+	}
 	if (!c->rq && !c->n_streams) {
 		conn_finish(c);
 		return;
@@ -459,6 +553,8 @@ static void on_drain(void *user)
 {
 	struct http_conn *c = user;
 
+	if (c->leaving)
+		return;
 	c->drained = true;
 	conn_go_on(c, STR_NULL);
 }
@@ -478,6 +574,8 @@ static void on_error(void *user, int no)
 
 	(void)no;
 	c->lost = true;
+	if (c->leaving)
+		return;
 	conn_go_on(c, STR_NULL);
 }
 
@@ -490,7 +588,7 @@ static void on_ready(void *user)
 	if (!c->server)
 		return;
 	server_shaken(c->server, c);
-	if (c->server->h2 && c->secure->is_h2(c->filter) && !conn_h2(c))
+	if (speaks_h2(c->server) && c->secure->is_h2(c->filter) && !conn_h2(c))
 		conn_lost(c);
 }
 
@@ -539,4 +637,35 @@ struct http_conn *conn_new(struct http_server *s, int fd, struct http_secure *se
 	}
 	stream_read(c->s, true);
 	return c;
+}
+
+struct http_conn *conn_take(struct http_server *s, struct http_handed *h)
+{
+	struct http_conn *c = calloc(1, sizeof *c);
+
+	if (!c || stream_enter(h->s, s->loop) < 0) {
+		free(c);
+		return NULL;
+	}
+	c->s = take_ptr(&h->s);
+	stream_rebind(c->s, &conn_ops, c);
+	c->server = s;
+	c->loop = s->loop;
+	c->in = BUF_INIT(IN_CEILING);
+	c->since_ms = loop_now_ms(s->loop);
+	c->secure = h->secure;
+	c->filter = h->filter;
+	c->moves = h->moves;
+	return c;
+}
+
+void conn_resume(struct http_conn *c, struct str bytes)
+{
+	bool is_h2 = c->secure && c->server->h2 && c->secure->is_h2(c->filter);
+
+	stream_read(c->s, true);
+	if (is_h2 && !conn_h2(c))
+		conn_lost(c);
+	else if (bytes.n > 0 || is_h2)
+		on_data(c, bytes);
 }

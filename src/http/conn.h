@@ -44,6 +44,7 @@ struct request {
 	bool hijacked, over;
 	int64_t left;   /* bytes still to be written, if the answer has a length */
 	size_t dropped; /* body bytes that arrived after the answer */
+	size_t head_n;  /* bytes in head */
 	char head[];
 };
 
@@ -86,8 +87,11 @@ struct http_conn {
 	bool is_shaking;    /* during the TLS handshake */
 	bool is_known;      /* the protocol is known; else the first bytes show it */
 	bool in_head;
-	bool is_fresh; /* in the list fresh, by the same link: newly accepted */
-	bool is_idle;  /* no open request */
+	bool is_fresh;  /* in the list fresh, by the same link: newly accepted */
+	bool is_idle;   /* no open request */
+	void *hand_to;  /* while leaving: see http_hand_over() */
+	bool leaving;   /* to another server, at the end of the round */
+	unsigned moves; /* of the current or next request, from other servers */
 	bool running, kicked, drained, lost, gone;
 	unsigned turn; /* requests it may still start before others get their turn */
 };
@@ -102,14 +106,18 @@ struct http_server {
 	struct conn_list fresh;   /* connections without a request so far, oldest first */
 	struct conn_list shaking; /* oldest first */
 	struct peers peers[2];    /* of plain and of TLS connections */
-	size_t n_conns, max_conns;
+	size_t n_conns, max_conns, max_shaking, max_idle_secure;
 	size_t n_shaking;
 	uint64_t head_max_ms;
 	uint64_t evicted;        /* connections closed to make room */
 	const struct h2_ops *h2; /* NULL: not served */
 	uint64_t h2_requests;
-	size_t h2_held;    /* bytes of answers that wait for flow-control windows, in total */
-	size_t h2_granted; /* window bytes granted to clients beyond the default, in total */
+	size_t h2_held;            /* bytes of answers that wait for flow-control windows, in total */
+	size_t h2_granted;         /* window bytes granted to clients beyond the default, in total */
+	http_handed_fn *on_handed; /* NULL: hands no connection over */
+	void *handed_user;
+	unsigned max_moves;
+	bool hands_h2; /* those of HTTP/2, too */
 	bool stopped;
 	bool paused;    /* out of fds or memory: accepting resumes by timer */
 	bool all_busy;  /* no room, and none can be made: ... or when a connection becomes idle */
@@ -124,6 +132,9 @@ static inline struct request *request_of(const struct http_req *rq)
 
 /* Owns fd. secure: NULL for plain HTTP. NULL: out of memory. */
 struct http_conn *conn_new(struct http_server *s, int fd, struct http_secure *secure);
+/* The same for a connection that another server has handed over. It is not read before conn_resume(). */
+struct http_conn *conn_take(struct http_server *s, struct http_handed *h);
+void conn_resume(struct http_conn *c, struct str bytes);
 void conn_kick(struct http_conn *c);
 void conn_lost(struct http_conn *c);   /* ends the current request, then the connection */
 void conn_finish(struct http_conn *c); /* as conn_lost(), after the queue has been sent */

@@ -44,7 +44,7 @@ static bool may_shake(const struct http_server *s)
 {
 	const struct http_conn *oldest = TAILQ_FIRST(&s->shaking);
 
-	return s->n_shaking < SHAKE_MAX || loop_now_ms(s->loop) - oldest->since_ms >= FRESH_MS;
+	return s->n_shaking < s->max_shaking || loop_now_ms(s->loop) - oldest->since_ms >= FRESH_MS;
 }
 
 static bool all_shake(const struct listener *d)
@@ -90,7 +90,7 @@ void server_shaken(struct http_server *s, struct http_conn *c)
 		return;
 	c->is_shaking = false;
 	TAILQ_REMOVE(&s->shaking, c, shaking);
-	if (s->n_shaking-- == SHAKE_MAX)
+	if (s->n_shaking-- == s->max_shaking)
 		update_watch(s);
 }
 
@@ -139,6 +139,19 @@ static void tune(int fd, const struct sockaddr_storage *from)
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
 }
 
+/* Counts a new connection. */
+static void add_conn(struct http_server *s, struct http_conn *c, struct peer *p)
+{
+	c->peer = p;
+	c->next = s->conns;
+	if (c->next)
+		c->next->prev = c;
+	s->conns = c;
+	s->n_conns++;
+	TAILQ_INSERT_TAIL(&s->fresh, c, idle);
+	c->is_fresh = true;
+}
+
 /* d: NULL for a connection without a listener. */
 static int adopt(struct http_server *s, int fd, const struct sockaddr_storage *from, const struct listener *d)
 {
@@ -163,15 +176,8 @@ static int adopt(struct http_server *s, int fd, const struct sockaddr_storage *f
 			fd_close(fd);
 		return -ENOMEM;
 	}
-	c->peer = p;
+	add_conn(s, c, p);
 	c->offered = d && d->plain_too ? d->secure : NULL;
-	c->next = s->conns;
-	if (c->next)
-		c->next->prev = c;
-	s->conns = c;
-	s->n_conns++;
-	TAILQ_INSERT_TAIL(&s->fresh, c, idle);
-	c->is_fresh = true;
 	if (c->is_shaking) {
 		TAILQ_INSERT_TAIL(&s->shaking, c, shaking);
 		s->n_shaking++;
@@ -244,7 +250,7 @@ static void limit_idle_secure(struct http_server *s)
 	struct http_conn *c;
 
 	age_fresh(s);
-	while (s->peers[1].n_idle > SECURE_IDLE_MAX && (c = find_among(&s->peers[1]))) {
+	while (s->peers[1].n_idle > s->max_idle_secure && (c = find_among(&s->peers[1]))) {
 		s->evicted++;
 		conn_evict(c);
 	}
@@ -264,7 +270,7 @@ static void make_room(struct http_server *s, struct http_conn *victim)
 /* Called only after accept() has succeeded, so that no handshake is closed for nothing. */
 static void make_shake_room(struct http_server *s)
 {
-	if (s->n_shaking >= SHAKE_MAX)
+	if (s->n_shaking >= s->max_shaking)
 		conn_evict(TAILQ_FIRST(&s->shaking));
 }
 
@@ -399,6 +405,8 @@ struct http_server *http_server_new(struct loop *l, int listen_fd, const struct 
 		.ops = ops,
 		.user = user,
 		.max_conns = CONNS_MAX,
+		.max_shaking = SHAKE_MAX,
+		.max_idle_secure = SECURE_IDLE_MAX,
 		.head_max_ms = HEAD_MAX_MS,
 		.out = BUF_INIT(ANSWER_HEAD_MAX) };
 	TAILQ_INIT(&s->fresh);
@@ -416,10 +424,59 @@ struct http_server *http_server_new(struct loop *l, int listen_fd, const struct 
 	return s;
 }
 
+void http_server_hands(struct http_server *s, http_handed_fn *fn, void *user, unsigned max_moves, bool h2)
+{
+	s->on_handed = fn;
+	s->handed_user = user;
+	s->max_moves = max_moves;
+	s->hands_h2 = h2;
+}
+
+void http_handed_drop(struct http_handed *h)
+{
+	if (h->s)
+		stream_free(take_ptr(&h->s));
+	buf_done(&h->bytes);
+}
+
+/* Above the limit it replaces an idle one, as in on_acceptable(); if none is idle it has come too late. */
+int http_server_take(struct http_server *s, struct http_handed *h)
+{
+	struct sockaddr_storage from = { .ss_family = AF_UNSPEC };
+	socklen_t n = sizeof from;
+	struct http_conn *victim = s->n_conns >= s->max_conns ? find_victim(s) : NULL;
+
+	if (victim)
+		make_room(s, victim);
+	(void)getpeername(stream_fd(h->s), (struct sockaddr *)&from, &n);
+
+	struct peer *p = s->n_conns < s->max_conns ? peers_join(peers_of(s, h->secure), &from) : NULL;
+	struct http_conn *c = p ? conn_take(s, h) : NULL;
+
+	if (!c) {
+		if (p)
+			peers_leave(peers_of(s, h->secure), p);
+		http_handed_drop(h);
+		return -ENOMEM;
+	}
+	if (h->secure)
+		limit_idle_secure(s);
+	add_conn(s, c, p);
+	conn_resume(c, buf_view(&h->bytes));
+	buf_done(&h->bytes);
+	return 0;
+}
+
 void http_server_limit(struct http_server *s, size_t max_conns)
 {
 	s->max_conns = max_conns;
 	update_watch(s);
+}
+
+void http_server_divide(struct http_server *s, size_t n)
+{
+	s->max_shaking = SHAKE_MAX / n ? SHAKE_MAX / n : 1;
+	s->max_idle_secure = SECURE_IDLE_MAX / n;
 }
 
 void http_server_head_timeout(struct http_server *s, uint64_t ms)

@@ -35,6 +35,7 @@ struct http_secure;
 struct http_server;
 struct share;
 struct stream;
+struct stream_filter;
 
 #define HTTP_HEAD_MAX (32 * 1024)
 #define HTTP_HEADERS_MAX 100
@@ -76,6 +77,15 @@ struct http_req {
 	void *user;                     /* set by the handler */
 };
 
+/* A connection on its way from one server to another, of another thread. All zero: none. */
+struct http_handed {
+	struct stream *s; /* of no loop, see stream_leave() */
+	struct stream_filter *filter;
+	struct http_secure *secure; /* NULL: plain */
+	struct buf bytes;           /* received, and not answered yet: begins with the head of a request */
+	unsigned moves;             /* of this request so far */
+};
+
 struct http_server_ops {
 	void (*on_request)(void *user, struct http_req *rq);
 	void (*on_conn)(void *user, int fd, bool *ret_refuse); /* may be NULL; init checks SO_PEERCRED in it */
@@ -95,11 +105,31 @@ int http_server_listen_both(struct http_server *s, int fd, struct http_secure *s
 /* Also serves a connected stream socket; owns fd, also on failure. -EACCES: on_conn refused it. */
 int http_server_adopt(struct http_server *s, int fd);
 
+/* Lets this server hand connections over. fn gets each of them, at the top level of the loop, and owns it; `to` is
+ * what http_hand_over() was given. max_moves: a request that has moved so often stays. h2: connections that turn out to
+ * be HTTP/2 are handed over at once, with to == NULL; without, they are served if http_server_h2() was called. */
+typedef void http_handed_fn(void *user, struct http_handed *h, void *to);
+void http_server_hands(struct http_server *s, http_handed_fn *fn, void *user, unsigned max_moves, bool h2);
+
+/* Called in on_request, before anything else is done with the request: the connection leaves this server with the
+ * request, which is over without a callback. False: not possible for this connection (HTTP/2, a queue of earlier
+ * answers, a server that hands nothing over, or a request that has moved too often). */
+bool http_hand_over(struct http_req *rq, void *to);
+
+/* Whether http_hand_over() is possible for later requests of this connection. */
+bool http_may_leave(const struct http_req *rq);
+
+/* Serves a connection that another server has handed over; owns it, also on failure. */
+int http_server_take(struct http_server *s, struct http_handed *h);
+void http_handed_drop(struct http_handed *h); /* closes it */
+
 /* Sets the maximum number of connections (4096 by default). Beyond it, each new connection replaces an idle one,
  * which is closed at once: of the address with the most connections (see http/peers.h), the one idle for longest.
  * A connection in the middle of a request or an answer, or one accepted within the last second that has sent no
  * request, is never closed for another; while all are such, accepting pauses. */
 void http_server_limit(struct http_server *s, size_t max_conns);
+/* Divides the limits of handshakes and of idle TLS connections by n, for servers that share them. */
+void http_server_divide(struct http_server *s, size_t n);
 /* Time limit of a request head, from its first byte to its last: 30 s by default; then 408. */
 void http_server_head_timeout(struct http_server *s, uint64_t ms);
 void http_server_stop_accepting(struct http_server *s);

@@ -2,6 +2,8 @@
 /* http/tls: certificates and tickets of a server. */
 #include "http/tls.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +34,8 @@ struct ticket_key {
 
 struct tls {
 	struct http_secure secure; /* must be first */
-	unsigned refs;             /* one for the owner and one per filter */
+	atomic_uint refs;          /* one for the owner and one per filter */
+	pthread_mutex_t lock;      /* for ctx and keys: connections may be of several threads */
 	SSL_CTX *ctx;              /* NULL until the first certificate */
 	uint8_t secret[TLS_SECRET_SIZE];
 	struct ticket_key keys[2]; /* of the current period and of the previous one */
@@ -41,8 +44,9 @@ struct tls {
 
 static void tls_unref(struct tls *t)
 {
-	if (--t->refs > 0)
+	if (atomic_fetch_sub(&t->refs, 1) > 1)
 		return;
+	(void)pthread_mutex_destroy(&t->lock);
 	SSL_CTX_free(t->ctx);
 	OPENSSL_cleanse(t->secret, sizeof t->secret);
 	OPENSSL_cleanse(t->keys, sizeof t->keys);
@@ -57,8 +61,12 @@ static void filter_gone(void *user)
 static struct stream_filter *open_filter(struct http_secure *sec, struct str early)
 {
 	struct tls *t = (struct tls *)sec;
+
+	(void)pthread_mutex_lock(&t->lock);
+
 	SSL *ssl = t->ctx ? SSL_new(t->ctx) : NULL;
 
+	(void)pthread_mutex_unlock(&t->lock);
 	if (!ssl)
 		return NULL;
 	SSL_set_accept_state(ssl);
@@ -92,12 +100,13 @@ static void derive(const struct tls *t, uint64_t epoch, uint8_t part, uint8_t ou
 }
 
 /* The key of `back` periods ago (0 or 1). */
-static const struct ticket_key *ticket_key(struct tls *t, uint64_t back)
+static void ticket_key(struct tls *t, uint64_t back, struct ticket_key *ret)
 {
 	uint64_t epoch = (uint64_t)time(NULL) / TLS_TICKET_S - back;
 	struct ticket_key *k = &t->keys[epoch % 2];
 	uint8_t name[32];
 
+	(void)pthread_mutex_lock(&t->lock);
 	if (k->epoch != epoch) {
 		k->epoch = epoch;
 		derive(t, epoch, 'n', name);
@@ -105,7 +114,8 @@ static const struct ticket_key *ticket_key(struct tls *t, uint64_t back)
 		derive(t, epoch, 'a', k->aes);
 		derive(t, epoch, 'm', k->mac);
 	}
-	return k;
+	*ret = *k;
+	(void)pthread_mutex_unlock(&t->lock);
 }
 
 static bool ticket_set(const struct ticket_key *k, unsigned char *iv, EVP_CIPHER_CTX *c, EVP_MAC_CTX *m, bool seal)
@@ -124,19 +134,18 @@ static bool ticket_set(const struct ticket_key *k, unsigned char *iv, EVP_CIPHER
 static int on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *c, EVP_MAC_CTX *m, int seal)
 {
 	struct tls *t = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+	struct ticket_key k;
 
 	if (seal) {
-		const struct ticket_key *k = ticket_key(t, 0);
-
-		memcpy(name, k->name, KEY_NAME);
-		return RAND_bytes(iv, EVP_MAX_IV_LENGTH) == 1 && ticket_set(k, iv, c, m, true) ? 1 : -1;
+		ticket_key(t, 0, &k);
+		memcpy(name, k.name, KEY_NAME);
+		return RAND_bytes(iv, EVP_MAX_IV_LENGTH) == 1 && ticket_set(&k, iv, c, m, true) ? 1 : -1;
 	}
 	for (uint64_t back = 0; back < 2; back++) {
-		const struct ticket_key *k = ticket_key(t, back);
-
-		if (CRYPTO_memcmp(name, k->name, KEY_NAME) != 0)
+		ticket_key(t, back, &k);
+		if (CRYPTO_memcmp(name, k.name, KEY_NAME) != 0)
 			continue;
-		if (!ticket_set(k, iv, c, m, false))
+		if (!ticket_set(&k, iv, c, m, false))
 			return -1;
 		/* Clients of TLS 1.3 use a ticket once and need another for the next connection. */
 		return back > 0 || SSL_version(ssl) >= TLS1_3_VERSION ? 2 : 1;
@@ -254,8 +263,13 @@ int tls_load(struct tls *t, struct str cert_pem, struct str key_pem, struct tls_
 		SSL_CTX_free(ctx);
 		return -e->no;
 	}
-	SSL_CTX_free(t->ctx); /* open connections hold references of their own */
+	(void)pthread_mutex_lock(&t->lock);
+
+	SSL_CTX *old = t->ctx;
+
 	t->ctx = ctx;
+	(void)pthread_mutex_unlock(&t->lock);
+	SSL_CTX_free(old); /* open connections hold references of their own */
 	return 0;
 }
 
@@ -273,6 +287,7 @@ struct tls *tls_new(const uint8_t secret[TLS_SECRET_SIZE], bool offer_h2)
 	}
 	SSL_CTX_free(warm);
 	t->refs = 1;
+	(void)pthread_mutex_init(&t->lock, NULL);
 	t->secure = (struct http_secure) { .open = open_filter, .is_h2 = is_h2 };
 	t->offer_h2 = offer_h2;
 	memcpy(t->secret, secret, sizeof t->secret);
@@ -282,6 +297,11 @@ struct tls *tls_new(const uint8_t secret[TLS_SECRET_SIZE], bool offer_h2)
 struct http_secure *tls_secure(struct tls *t)
 {
 	return &t->secure;
+}
+
+void tls_thread_ends(void)
+{
+	tls_filter_thread_ends();
 }
 
 void tls_free(struct tls *t)

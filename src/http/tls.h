@@ -32,4 +32,6 @@ struct tls *tls_new(const uint8_t secret[TLS_SECRET_SIZE], bool offer_h2); /* NU
 int tls_load(struct tls *t, struct str cert_pem, struct str key_pem, struct tls_cert_info *ret, struct err *e);
 
 struct http_secure *tls_secure(struct tls *t); /* lives as long as t */
-void tls_free(struct tls *t);                  /* its filters may outlive it; NULL is fine */
+/* Connections may be of any thread. */
+void tls_thread_ends(void);   /* frees what the calling thread keeps */
+void tls_free(struct tls *t); /* its filters may outlive it; NULL is fine */

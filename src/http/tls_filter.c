@@ -31,8 +31,8 @@ struct tls_filter {
 	void *user;
 };
 
-static struct buf plain = { .max = PLAIN_MAX }; /* shared: borrowed until the next decode */
-static char record[RECORD];                     /* small pieces are joined here */
+static _Thread_local struct buf plain = { .max = PLAIN_MAX }; /* shared: borrowed until the next decode */
+static _Thread_local char record[RECORD];                     /* small pieces are joined here */
 
 /* --- the BIO ----------------------------------------------------------------------------------------------- */
 
@@ -256,4 +256,9 @@ SSL *tls_filter_ssl(struct stream_filter *base)
 bool tls_filter_prepare(void)
 {
 	return bio_method() != NULL;
+}
+
+void tls_filter_thread_ends(void)
+{
+	buf_done(&plain);
 }

@@ -17,4 +17,5 @@ struct stream_filter;
 struct stream_filter *tls_filter_new(SSL *ssl, struct str early, void (*gone)(void *user), void *user);
 SSL *tls_filter_ssl(struct stream_filter *f);
 
-bool tls_filter_prepare(void); /* one-time setup, before the process is confined; false: out of memory */
+void tls_filter_thread_ends(void); /* frees what the calling thread shares between its filters */
+bool tls_filter_prepare(void);     /* one-time setup, before the process is confined; false: out of memory */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <unistd.h>
 
@@ -14,10 +15,10 @@
 #define LARGE_MAX 16
 #define PIPE_BYTES (256 * 1024) /* the size of all others */
 
-static int spares[SPARES][2];
-static size_t n_spares;
-static size_t n_pipes, max_pipes = SIZE_MAX; /* including spare ones */
-static size_t n_large;                       /* large ones among them */
+static _Thread_local int spares[SPARES][2];
+static _Thread_local size_t n_spares;
+static atomic_size_t n_pipes, max_pipes = SIZE_MAX; /* of all threads, including spare ones */
+static atomic_size_t n_large;                       /* large ones among them */
 
 void carrier_limit(size_t pipes)
 {
@@ -89,6 +90,16 @@ ssize_t carrier_load(struct carrier *c, int fd, size_t max)
 	else
 		carrier_drop(c);
 	return n;
+}
+
+void carrier_thread_ends(void)
+{
+	while (n_spares > 0) {
+		n_spares--;
+		n_pipes--;
+		fd_close(spares[n_spares][0]);
+		fd_close(spares[n_spares][1]);
+	}
 }
 
 int carrier_unload(struct carrier *c, int fd)

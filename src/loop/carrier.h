@@ -21,6 +21,7 @@ struct carrier {
 
 /* limits the number of pipes, for all carriers together; unlimited by default. -EMFILE above it */
 void carrier_limit(size_t pipes);
+void carrier_thread_ends(void); /* closes the spare pipes of the calling thread */
 
 /* Moves up to max bytes from the socket into the carrier, which must be empty. Returns the number of bytes, 0 at
  * end of file, or a negative errno. -EINVAL, -EMFILE, -ENFILE: use read and write, the socket is fine. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <uv.h>
 
+#include "loop/mailbox.h"
 #include "loop/share.h"
 #include "loop/streams.h"
 
@@ -30,6 +31,7 @@ struct loop {
 	struct leaving leaving;
 	struct joined joined;
 	struct shares shares;
+	struct stream_room room; /* the last member: most of it is never touched in a small program */
 };
 
 struct watch {
@@ -144,6 +146,7 @@ struct loop *loop_new(void)
 	TAILQ_INIT(&l->leaving.waiting);
 	TAILQ_INIT(&l->joined.streams);
 	TAILQ_INIT(&l->shares.active);
+	l->room.wire = BUF_INIT(STREAM_QUEUE_MAX);
 	l->leaving.max = LEAVING_MAX;
 	(void)uv_prepare_start(&l->prepare, on_prepare); /* keeps the loop running until loop_stop() */
 	(void)uv_check_start(&l->check, on_check);
@@ -178,6 +181,7 @@ void loop_free(struct loop *l)
 	while (uv_run(&l->uv, UV_RUN_NOWAIT))
 		;
 	(void)uv_loop_close(&l->uv);
+	buf_done(&l->room.wire);
 	free(l->calls);
 	free(l);
 }
@@ -185,6 +189,16 @@ void loop_free(struct loop *l)
 struct leaving *loop_leaving(struct loop *l)
 {
 	return &l->leaving;
+}
+
+struct stream_room *loop_stream_room(struct loop *l)
+{
+	return &l->room;
+}
+
+struct uv_loop_s *loop_uv(struct loop *l)
+{
+	return &l->uv;
 }
 
 struct joined *loop_joined(struct loop *l)

@@ -24,25 +24,17 @@
 #include "loop/stream_impl.h"
 #include "loop/streams.h"
 
-#define READ_SIZE (256 * 1024)       /* bytes read per readiness event */
-#define QUEUE_MAX (64 * 1024 * 1024) /* a writer that ignores stream_queued() fails here */
-#define QUEUE_KEEP (16 * 1024)       /* memory that an empty queue may keep */
+#define QUEUE_KEEP (16 * 1024) /* memory that an empty queue may keep */
 #define PIECES_MAX 8
 #define JOIN_MAX (16 * 1024)   /* bytes that may wait for the end of an event */
 #define JOIN_KEEP 2048         /* memory that a queue keeps after it was sent at once */
 #define WIRE_KEEP (512 * 1024) /* memory that the buffer for filtered bytes may keep */
 
-/* Shared by all streams: data is valid only during the call, and reads happen only from the loop, never nested. */
-static char scratch[READ_SIZE];
-
-/* Buffer for the output of filters that can be sent at once. */
-static struct buf wire = { .max = QUEUE_MAX };
-
 static void on_ready(void *user, int events);
 static void on_turn(struct share_member *m);
 static void end_later(void *p);
 
-static void stream_gone(void *p)
+void stream_gone(void *p)
 {
 	struct stream *s = p;
 
@@ -119,7 +111,7 @@ struct stream *stream_new(struct loop *l, int fd, const struct stream_ops *ops, 
 	s->user = user;
 	s->fd = fd;
 	s->held = (struct carrier)CARRIER_EMPTY;
-	s->out = BUF_INIT(QUEUE_MAX);
+	s->out = BUF_INIT(STREAM_QUEUE_MAX);
 	return s;
 }
 
@@ -358,22 +350,31 @@ static void write_raw(struct stream *s, const struct str *v, size_t n)
 }
 
 /* Sends the filter's output from `wire`. */
-static void write_wire(struct stream *s)
+static void write_wire(struct stream *s, struct buf *wire)
 {
-	if (wire.bad)
+	if (wire->bad)
 		write_failed(s, ENOBUFS);
 	else
-		write_raw(s, &(struct str) { wire.p, wire.n }, 1);
-	if (wire.cap > WIRE_KEEP)
-		buf_done(&wire);
+		write_raw(s, &(struct str) { wire->p, wire->n }, 1);
+	if (wire->cap > WIRE_KEEP)
+		buf_done(wire);
+}
+
+/* The buffer for the output of the filter, empty. */
+static struct buf *wire_of(const struct stream *s)
+{
+	struct buf *wire = &loop_stream_room(s->loop)->wire;
+
+	buf_clear(wire);
+	return wire;
 }
 
 static void write_filtered(struct stream *s, const struct str *v, size_t n)
 {
-	buf_clear(&wire);
-	int r = s->filter->ops->encode(s->filter, v, n, &wire);
+	struct buf *wire = wire_of(s);
+	int r = s->filter->ops->encode(s->filter, v, n, wire);
 
-	write_wire(s);
+	write_wire(s, wire);
 	if (r < 0)
 		write_failed(s, -r);
 }
@@ -439,9 +440,10 @@ void stream_finish(struct stream *s)
 	if (s->finishing || s->error || s->dead)
 		return;
 	if (s->filter) {
-		buf_clear(&wire);
-		s->filter->ops->finish(s->filter, &wire);
-		write_wire(s);
+		struct buf *wire = wire_of(s);
+
+		s->filter->ops->finish(s->filter, wire);
+		write_wire(s, wire);
 	}
 	stream_push(s);
 	if (s->error)
@@ -534,11 +536,10 @@ static void end_later(void *p)
 static void on_filtered(struct stream *s, struct str in)
 {
 	struct str plain = STR_NULL;
+	struct buf *wire = wire_of(s);
+	int r = s->filter->ops->decode(s->filter, in, &plain, wire);
 
-	buf_clear(&wire);
-	int r = s->filter->ops->decode(s->filter, in, &plain, &wire);
-
-	write_wire(s);
+	write_wire(s, wire);
 	if (r < 0) {
 		if (!s->error)
 			s->error = -r;
@@ -595,7 +596,8 @@ static void on_readable(struct stream *s)
 	}
 	if (s->to && move_on(s))
 		return;
-	size_t max = s->read_max && s->read_max < sizeof scratch ? s->read_max : sizeof scratch;
+	char *scratch = loop_stream_room(s->loop)->scratch;
+	size_t max = s->read_max && s->read_max < STREAM_READ_SIZE ? s->read_max : STREAM_READ_SIZE;
 	ssize_t n = read(s->fd, scratch, max);
 	if (n > 0 && s->filter && s->ops != &stream_linger_ops) {
 		on_filtered(s, (struct str) { scratch, (size_t)n });
@@ -664,6 +666,17 @@ void stream_reset(struct stream *s)
 		return;
 	(void)setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
 	stream_close(s);
+}
+
+int stream_enter(struct stream *s, struct loop *l)
+{
+	s->watch = watch_new(l, s->fd, 0, on_ready, s);
+	if (!s->watch)
+		return -ENOMEM;
+	s->loop = l;
+	if (stream_queued(s) > 0)
+		set_events(s, WATCH_OUT);
+	return 0;
 }
 
 int stream_take_fd(struct stream *s)

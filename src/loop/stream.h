@@ -94,5 +94,14 @@ void stream_close(struct stream *s); /* immediately; queued data is lost. NULL i
 void stream_close_flushed(struct stream *s);
 void stream_reset(struct stream *s);   /* like close, but a TCP peer gets an RST */
 int stream_fd(const struct stream *s); /* borrowed */
+
+/* Moving a stream to the loop of another thread, with its filter and its queue: the thread of its loop calls
+ * stream_leave(), if stream_may_move(), and at the top level of a callback, not in one of the stream; then nobody
+ * uses it until the other thread calls stream_enter(). It has no owner then: see stream_rebind(). Out of memory, or a
+ * stream that is not to enter any more: stream_free(). */
+bool stream_may_move(const struct stream *s);
+void stream_leave(struct stream *s);
+int stream_enter(struct stream *s, struct loop *l);
+void stream_free(struct stream *s); /* closes it */
 /* frees the stream but not the fd, which is returned; only with an empty queue and no filter */
 int stream_take_fd(struct stream *s);

@@ -48,5 +48,7 @@ struct stream {
 extern const struct stream_ops stream_linger_ops; /* of a stream that has no owner any more */
 void stream_linger_progress(struct stream *s);
 
+void stream_gone(void *p); /* frees a stream that has no fd and no watch any more */
+
 /* Moves the stream to another list of closing streams, or out of them (NULL). */
 void stream_leave_by(struct stream *s, struct stream_list *list);

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <sys/queue.h>
 
+#include "base/buf.h"
+
 struct loop;
 struct stream;
 
@@ -28,6 +30,18 @@ struct joined {
 	struct stream_list streams;
 	unsigned depth; /* events being handled; 0: writes are sent at once */
 };
+
+/* stream.c: buffers that all streams of a loop share. */
+#define STREAM_QUEUE_MAX (64 * 1024 * 1024) /* a writer that ignores stream_queued() fails here */
+#define STREAM_READ_SIZE (256 * 1024)       /* bytes read per readiness event */
+
+struct stream_room {
+	struct buf wire; /* output of filters that can be sent at once */
+	/* received data: valid only during the call; reads happen only from the loop, never nested */
+	char scratch[STREAM_READ_SIZE];
+};
+
+struct stream_room *loop_stream_room(struct loop *l);
 
 struct joined *loop_joined(struct loop *l);
 void joined_begin(struct joined *all);
