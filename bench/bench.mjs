@@ -10,6 +10,7 @@ import { newServer } from '../tests/lib/server.mjs'
 import { newTlsServer } from '../tests/lib/tls.mjs'
 import { bombs, CONFIG as bombsConfig } from './bombs.mjs'
 import { calls, cannotCount } from './calls.mjs'
+import { cores } from './cores.mjs'
 import { client, CONFIG as clientConfig } from './client.mjs'
 import { mcp, CONFIG as mcpConfig } from './mcp.mjs'
 import { commands } from './commands.mjs'
@@ -64,6 +65,7 @@ const PARTS = [
 	'mcp',
 	'audit',
 	'calls',
+	'cores',
 	'uploads',
 	'view',
 	'console',
@@ -314,6 +316,14 @@ async function measure(opt, result) {
 		process.stderr.write('bench: resume from disk\n')
 		result.disk = await disk(opt.buildDir, opt.against, opt.quick)
 		clean.push(result.disk.clean)
+	}
+	if (wanted('cores')) {
+		process.stderr.write('bench: cores\n')
+		result.cores = { skipped: cannotCount() }
+		if (!result.cores.skipped) {
+			result.cores = await cores(opt.buildDir, opt.quick)
+			clean.push(result.cores.clean)
+		}
 	}
 	if (wanted('uploads')) {
 		process.stderr.write('bench: uploads\n')

@@ -495,6 +495,20 @@ function printCalls(c) {
 	return true
 }
 
+function printCores(c) {
+	if (c.skipped) return row('threads of the front', `skipped: ${c.skipped}`)
+	for (const w of c.widths) {
+		row(`front_threads = ${w.threads}: executions per second`, `${count(w.perSecond.p50)}/s`)
+		row(
+			'  processor time per execution',
+			`main thread ${w.mainUs.p50.toFixed(0)} µs, others ${w.othersUs.p50.toFixed(0)} µs`,
+		)
+		row('  futex calls per execution', w.waits.toFixed(2))
+		row('  memory of the front', `${(w.rss / 1024).toFixed(1)} MB`)
+	}
+	return true
+}
+
 function printUploads(u) {
 	for (const [name, w] of Object.entries(u.work)) {
 		const beside = (all, ratio) =>
@@ -704,6 +718,7 @@ export function print(r) {
 	if (r.audit) good &= printAudit(r.audit)
 	if (r.calls) good &= printCalls(r.calls)
 	if (r.disk) good &= printDisk(r.disk)
+	if (r.cores) good &= printCores(r.cores)
 	if (r.uploads) good &= printUploads(r.uploads)
 	if (r.view) good &= printView(r.view)
 	if (r.console) good &= printConsole(r.console)

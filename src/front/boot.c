@@ -19,6 +19,8 @@
 #include "front/link/start_queue.h"
 #include "front/link/warden_link.h"
 #include "front/proxy/debug.h"
+#include "front/proxy/lane_serve.h"
+#include "front/proxy/lanes.h"
 #include "front/record/audit.h"
 #include "front/record/audit_acts.h"
 #include "front/record/events.h"
@@ -265,6 +267,28 @@ static int reconcile(struct boot *b, struct err *e)
 	return 0;
 }
 
+/* Threads start before the filter of system calls, which allows no more of them; each confines itself. */
+static int start_lanes(struct front *f, struct err *e)
+{
+	unsigned n = f->link.opt.front_threads - 1;
+
+	return n ? lanes_new(&f->proxy, n, &lane_serve_ops, confine_late, &f->proxy.lanes, e) : 0;
+}
+
+static int listen_on(struct front *f, struct door *d)
+{
+	struct http_secure *secure = d->is_tls ? certs_secure(f->link.certs) : NULL;
+	int fd = take_fd(&d->fd);
+
+	if (!f->proxy.lanes)
+		return (d->is_plain_too ? http_server_listen_both : http_server_listen)(f->api.server, fd, secure);
+
+	int r = lanes_listen(f->proxy.lanes, fd, secure, d->is_plain_too);
+
+	fd_close(fd);
+	return r;
+}
+
 static int open_doors(struct front *f)
 {
 	int r = 0;
@@ -273,14 +297,14 @@ static int open_doors(struct front *f)
 	if (!f->api.server)
 		return -ENOMEM;
 	http_server_h2(f->api.server);
+	lanes_serve(f->proxy.lanes, f->api.server);
 	for (size_t i = 0; r == 0 && i < f->n_doors; i++) {
 		struct door *d = &f->doors[i];
 
 		if (d->debug_port)
 			r = debug_listen(&f->proxy, d->debug_port, take_fd(&d->fd));
 		else
-			r = (d->is_plain_too ? http_server_listen_both : http_server_listen)(f->api.server,
-			    take_fd(&d->fd), d->is_tls ? certs_secure(f->link.certs) : NULL);
+			r = listen_on(f, d);
 	}
 	return r;
 }
@@ -291,6 +315,10 @@ static void serve(void *user)
 	struct msg_list serves = { 0 };
 	struct err e;
 
+	if (start_lanes(f, &e) < 0) {
+		boot_fail(f, "start threads", e.text);
+		return;
+	}
 	if (confine_late(&e) < 0) {
 		boot_fail(f, "confine", e.text);
 		return;
@@ -299,7 +327,7 @@ static void serve(void *user)
 		boot_fail(f, "listen", "out of memory");
 		return;
 	}
-	http_server_limit(f->api.server, front_max_conns(f));
+	http_server_limit(f->api.server, lanes_max_conns(f->proxy.lanes, front_max_conns(f)));
 	http_server_head_timeout(f->api.server, f->link.opt.head_timeout_s * 1000ull);
 	timer_arm(f->tick, 1000);
 	if (f->sandbox.warm_pool)

@@ -18,6 +18,7 @@
 #include "front/link/start_queue.h"
 #include "front/link/warden_link.h"
 #include "front/proxy/debug.h"
+#include "front/proxy/lanes.h"
 #include "front/record/audit.h"
 #include "front/record/logbook.h"
 #include "front/record/notebook.h"
@@ -48,7 +49,7 @@ static void on_quiet(void *user)
 {
 	struct front *f = user;
 
-	if (f->link.stopping)
+	if (f->link.stopping && lanes_requests(f->proxy.lanes) == 0)
 		timer_arm(f->grace, 0); /* from the loop: the answer may still be queued */
 }
 
@@ -102,7 +103,11 @@ void front_stop(struct front *f)
 	if (f->link.stopping)
 		return;
 	f->link.stopping = true;
-	log_info("stopping", "requests=%u", f->link.requests);
+	lanes_stop(f->proxy.lanes);
+
+	uint32_t requests = f->link.requests + lanes_requests(f->proxy.lanes);
+
+	log_info("stopping", "requests=%u", requests);
 	if (f->api.server)
 		http_server_stop_accepting(f->api.server);
 	debug_stop_accepting(f->proxy.debug);
@@ -110,7 +115,7 @@ void front_stop(struct front *f)
 	warm_pool_stop(f->sandbox.warm_pool);
 	if (f->sandbox.writes_first)
 		(void)sandbox_write_memory(&f->sandbox);
-	timer_arm(f->grace, f->link.requests == 0 ? 0 : STOP_GRACE_MS);
+	timer_arm(f->grace, requests == 0 ? 0 : STOP_GRACE_MS);
 }
 
 void front_done(struct front *f)
@@ -119,6 +124,7 @@ void front_done(struct front *f)
 
 	start_queue_stop(f->link.starts);
 	hold_end_all(&f->account);
+	lanes_free(take_ptr(&f->proxy.lanes));
 	http_server_free(f->api.server);
 	agent_link_free(f->link.agent);
 	debug_free(f->proxy.debug);

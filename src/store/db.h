@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* store/db: the front's SQLite file: opening, schema versions, prepared statements.
  *
- * A single process with a single thread writes the file, so nothing here locks or retries. WAL with
- * synchronous=NORMAL: a crash of the front loses nothing; a crash of the machine ends the sandboxes, too. */
+ * A single process with a single thread writes the file (other threads send it what to write), so nothing here locks or
+ * retries. WAL with synchronous=NORMAL: a crash of the front loses nothing; a crash of the machine ends the sandboxes,
+ * too. */
 #pragma once
 
 #include <stddef.h>

@@ -22,7 +22,7 @@ export class Reports {
 			.map((name) => `handle_${name}=2`)
 			.join(':') // 2: no program takes it back
 		const log = `log_path=${path.join(this.dir, 'report')}:log_exe_name=1`
-		return { ASAN_OPTIONS: `${log}:${signals}:detect_stack_use_after_return=1` }
+		return { ASAN_OPTIONS: `${log}:${signals}:detect_stack_use_after_return=1`, TSAN_OPTIONS: log }
 	}
 
 	// Those that have come since the last call, as failed cases.
@@ -33,7 +33,7 @@ export class Reports {
 			.map((name) => {
 				this.seen.add(name)
 				const text = fs.readFileSync(path.join(this.dir, name), 'utf8')
-				const at = text.split('\n').findIndex((line) => /ERROR:|SUMMARY:/.test(line))
+				const at = text.split('\n').findIndex((line) => /ERROR:|WARNING:|SUMMARY:/.test(line))
 				return {
 					name: `no sanitizer report (${name})`,
 					outcome: 'fail',

@@ -19,7 +19,8 @@ const DEFAULTS = {
 	on_stop: 'kill',
 	log_level: 'info',
 	max_sandboxes: 300,
-	// what is there is then what a test has made; ATOLL_TEST_POOL=4 runs tests on pooled sandboxes
+	// what is there is then what a test has made; ATOLL_TEST_POOL=4 runs tests on pooled sandboxes, and
+	// ATOLL_TEST_THREADS=3 with a front of three threads
 	warm_pool_size: 0,
 	default_memory_mb: 512,
 	default_pids: 512,
@@ -29,7 +30,8 @@ const DEFAULTS = {
 
 function configText(config) {
 	const pool = process.env.ATOLL_TEST_POOL ? { warm_pool_size: process.env.ATOLL_TEST_POOL } : {}
-	return Object.entries({ ...DEFAULTS, ...pool, ...config })
+	const threads = process.env.ATOLL_TEST_THREADS ? { front_threads: process.env.ATOLL_TEST_THREADS } : {}
+	return Object.entries({ ...DEFAULTS, ...pool, ...threads, ...config })
 		.filter(([, value]) => value !== undefined)
 		.map(([key, value]) => `${key} = ${value}\n`)
 		.join('')

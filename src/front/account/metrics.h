@@ -2,6 +2,7 @@
 /* front/account/metrics: counters of the front. */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,28 +35,29 @@ enum error_class {
 enum end_reason { END_KILLED, END_EXPIRED, END_DIED, END_OOM, END_FAILED, END_REASONS };
 enum port_kind { PORT_KIND_ENVD, PORT_KIND_INTERPRETER, PORT_KIND_USER, PORT_KINDS };
 
+/* What a request into a sandbox counts is atomic: several threads serve them. */
 struct histogram {
-	uint64_t n[HISTOGRAM_BUCKETS + 1]; /* the last one: above all bounds */
-	uint64_t sum_us;
+	atomic_uint_fast64_t n[HISTOGRAM_BUCKETS + 1]; /* the last one: above all bounds */
+	atomic_uint_fast64_t sum_us;
 };
 
 struct timed {
-	uint64_t n[OUTCOMES];
+	atomic_uint_fast64_t n[OUTCOMES];
 	struct histogram time;
 };
 
 struct executions {
-	uint64_t n[EXECUTION_OUTCOMES];
+	atomic_uint_fast64_t n[EXECUTION_OUTCOMES];
 	struct histogram time;
 };
 
 struct metrics {
 	struct executions executions[EXECUTION_KINDS];
-	uint64_t execution_errors[ERROR_CLASSES];
+	atomic_uint_fast64_t execution_errors[ERROR_CLASSES];
 	struct timed routes[METRICS_ROUTES_MAX + 1]; /* by route_index(); the last one: unknown path */
 	uint64_t errors[CLASSES];
 	struct timed ports[PORT_KINDS];
-	uint64_t bytes_up, bytes_down;
+	atomic_uint_fast64_t bytes_up, bytes_down;
 	uint64_t starts_ok, starts_failed, ends[END_REASONS];
 	uint64_t oom_kills;
 	struct histogram create;

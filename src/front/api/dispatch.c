@@ -10,6 +10,8 @@
 #include "front/console/serve.h"
 #include "front/link/links.h"
 #include "front/proxy/error.h"
+#include "front/proxy/lanes.h"
+#include "front/proxy/proxies.h"
 #include "front/proxy/proxy.h"
 #include "front/proxy/route.h"
 #include "front/proxy/volume_content.h"
@@ -31,6 +33,7 @@ static void on_request(void *user, struct http_req *rq)
 		proxy_plain(rq, 400, t.why);
 		break;
 	case ROUTE_API:
+		lanes_catch_up(a->proxy->lanes);
 		if (a->console->sessions && console_is(rq))
 			console_serve(a->console, rq);
 		else if (volume_content_is(rq))

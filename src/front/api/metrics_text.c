@@ -16,6 +16,7 @@
 #include "front/link/certs.h"
 #include "front/link/links.h"
 #include "front/link/start_queue.h"
+#include "front/proxy/lanes.h"
 #include "front/proxy/proxies.h"
 #include "front/record/audit.h"
 #include "front/record/records.h"
@@ -199,7 +200,7 @@ static void put_utilisation(struct buf *out, const struct api *a)
 		const struct usage_sample *s = sb->state == SANDBOX_RUNNING ? usage_get(&sb->usage, sb->usage.n - 1)
 									    : NULL;
 
-		busy += sb->users > 0;
+		busy += sandbox_in_use(sb);
 		cpu_pct += s ? s->cpu_pct : 0;
 	}
 	put_gauge(out, "atoll_sandboxes_max", "sandboxes that there may be", a->sandbox->max_sandboxes);
@@ -356,17 +357,20 @@ void metrics_put(const struct api *a, struct buf *out)
 	put_utilisation(out, a);
 	put_webhooks(out, a);
 	put_audit(out, a);
-	put_gauge(out, "atoll_connections", "client connections", (double)http_server_conns(a->server));
+	put_gauge(out, "atoll_connections", "client connections",
+	    (double)(http_server_conns(a->server) + lanes_conns(a->proxy->lanes)));
 	put_type(out, "atoll_connections_evicted_total", "counter",
 	    "idle connections closed to make room for new ones");
-	buf_fmt(out, "atoll_connections_evicted_total %" PRIu64 "\n", http_server_evicted(a->server));
+	buf_fmt(out, "atoll_connections_evicted_total %" PRIu64 "\n",
+	    http_server_evicted(a->server) + lanes_evicted(a->proxy->lanes));
 	put_type(out, "atoll_http2_requests_total", "counter", "requests that came by HTTP/2");
 	buf_fmt(out, "atoll_http2_requests_total %" PRIu64 "\n", http_server_h2_requests(a->server));
 	if (a->link->certs)
 		put_gauge(out, "atoll_tls_certificate_expiry_seconds",
 		    "when the TLS certificate ends, seconds of the epoch", (double)certs_not_after(a->link->certs));
 	put_gauge(out, "atoll_tunnels", "upgraded connections", a->proxy->tunnels);
-	put_gauge(out, "atoll_requests_open", "requests under way", a->link->requests);
+	put_gauge(out, "atoll_requests_open", "requests under way",
+	    a->link->requests + lanes_requests(a->proxy->lanes));
 	put_gauge(out, "atoll_front_resident_bytes", "memory of this process", resident_bytes(m));
 	put_gauge(out, "atoll_front_start_time_seconds", "when this process started",
 	    (double)m->started_wall_ms / 1000);

@@ -3,6 +3,7 @@
  * the other processes. All other floors build on this one and have a pointer to it. */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,7 +34,7 @@ struct links {
 	uint32_t fds;                    /* limit of this process; the functions below divide it up */
 	uint32_t idle;                   /* number of idle connections into sandboxes */
 	uint32_t ticks;                  /* seconds since the front began to serve */
-	uint32_t requests;               /* requests in progress */
+	_Atomic uint32_t requests;       /* requests in progress; read by other threads */
 	void (*on_quiet)(void *user);    /* called when the last request has ended; set by front.c, may be NULL */
 	void *quiet_user;
 	size_t most_requests; /* maximum since memory was last returned to the kernel */

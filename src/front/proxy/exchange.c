@@ -21,6 +21,7 @@
 #include "front/link/warden_link.h"
 #include "front/proxy/error.h"
 #include "front/proxy/head.h"
+#include "front/proxy/lane.h"
 #include "front/proxy/proxies.h"
 #include "front/proxy/route.h"
 #include "front/proxy/tunnel.h"
@@ -60,6 +61,7 @@ struct exchange {
 	struct sandbox_waiter waiter; /* until the sandbox runs */
 	bool waiting;
 	struct warden_call *connecting; /* connecting to init, */
+	struct lane_ask *asking;        /* the same in another thread, */
 	struct dial *dial;              /* or to a port of the user, */
 	struct dial_tls *dial_tls;      /* which may speak HTTPS */
 	struct timer *retry;
@@ -88,6 +90,7 @@ static void drop_up(struct exchange *ex)
 {
 	sandbox_detach(&ex->link);
 	warden_cancel(take_ptr(&ex->connecting));
+	lane_cancel(take_ptr(&ex->asking));
 	dial_free(take_ptr(&ex->dial));
 	dial_tls_free(take_ptr(&ex->dial_tls));
 	pump_drop(&ex->pump);
@@ -292,6 +295,7 @@ static void on_connected(void *user, const struct warden_reply *re)
 	struct exchange *ex = user;
 
 	ex->connecting = NULL;
+	ex->asking = NULL;
 	if (re->no == 0) {
 		pump_send(&ex->pump, re->fd, false);
 		return;
@@ -307,11 +311,19 @@ static void on_connected(void *user, const struct warden_reply *re)
 	up_lost(ex);
 }
 
+/* Another thread cannot know: the main one tells it when it asks for a connection. */
+static bool is_warden_silent(const struct exchange *ex)
+{
+	const struct warden_link *w = ex->proxies->link->warden;
+
+	return w && warden_silent(w);
+}
+
 static void connect_up(struct exchange *ex)
 {
 	if (!ex->link.hooked)
 		sandbox_attach(ex->sb, &ex->link);
-	if (!port_is_ours(ex->port) && !warden_silent(ex->proxies->link->warden)) {
+	if (!port_is_ours(ex->port) && !is_warden_silent(ex)) {
 		ex->dial = dial_new(ex->proxies->link, ex->sb->id, ex->port, ex->id, on_dialed, ex);
 		return;
 	}
@@ -319,8 +331,10 @@ static void connect_up(struct exchange *ex)
 
 	if (idle)
 		pump_send_on(&ex->pump, idle, true);
-	else if (warden_silent(ex->proxies->link->warden))
+	else if (is_warden_silent(ex))
 		unreachable(ex);
+	else if (ex->proxies->lane)
+		ex->asking = lane_connect(ex->proxies->lane, ex->sb, ex->id, on_connected, ex);
 	else
 		ex->connecting = box_connect(&ex->sb->box, ex->id, on_connected, ex);
 }
@@ -367,7 +381,7 @@ static void when_running(struct exchange *ex)
 	} else if (sb->state == SANDBOX_STARTING || sb->state == SANDBOX_RESUMING || sb->state == SANDBOX_SAVING ||
 	    (sb->state == SANDBOX_PAUSING && wakes)) {
 		wait_for(ex);
-	} else if (sb->state == SANDBOX_PAUSED && wakes && warden_silent(ex->proxies->link->warden)) {
+	} else if (sb->state == SANDBOX_PAUSED && wakes && is_warden_silent(ex)) {
 		unreachable(ex);
 	} else if (sb->state == SANDBOX_PAUSED && wakes && !ex->woke && may_resume(sb)) {
 		ex->woke = true;
@@ -505,7 +519,7 @@ void exchange_begin(struct proxies *p, struct sandbox *sb, struct http_req *rq, 
 
 	const struct sandbox_facts of = sandbox_facts(sb);
 
-	ex->witness = witness_new(ex->proxies->record, &of, &sb->secrets, rq, port, ex->id);
+	ex->witness = witness_new(ex->proxies->record, &of, sandbox_secrets(sb), rq, port, ex->id);
 	ex->observer = (struct pump_observer) { .ops = &witness_ops, .user = ex->witness };
 	if (ex->witness)
 		pump_observe(&ex->pump, &ex->observer);

@@ -6,6 +6,8 @@
 
 struct accounts;
 struct debug;
+struct lane;
+struct lanes;
 struct links;
 struct records;
 struct sandboxes;
@@ -16,6 +18,8 @@ struct proxies {
 	struct records *record;
 	struct sandboxes *sandbox;
 	struct debug *debug; /* NULL without debug ports */
+	struct lanes *lanes; /* NULL: there is no other thread */
+	struct lane *lane;   /* NULL: the main thread */
 	uint32_t tunnels;    /* upgraded connections */
 	uint32_t exchanges;  /* requests */
 };

@@ -10,6 +10,7 @@
 #include "front/proxy/error.h"
 #include "front/proxy/exchange.h"
 #include "front/proxy/head.h"
+#include "front/proxy/lanes.h"
 #include "front/proxy/proxies.h"
 #include "front/proxy/route.h"
 #include "front/proxy/wrong_signature.h"
@@ -134,6 +135,27 @@ void proxy_pass(struct proxies *p, struct sandbox *sb, struct http_req *rq, uint
 		exchange_begin(p, sb, rq, port);
 }
 
+static bool has_token(const struct sandbox *sb, const struct http_req *rq, uint16_t port)
+{
+	struct str shown = http_header_get(&rq->headers, "x-access-token");
+	const char *ignored;
+
+	if (port == PORT_ENVD)
+		return !envd_path_is_internal(rq->path) &&
+		    envd_check(rq->method, rq->path, rq->query, shown, sb->envd_token, clock_wall_ms() / 1000,
+			&ignored) == 0;
+	if (*sb->traffic_token)
+		return secret_eq(http_header_get(&rq->headers, "e2b-traffic-access-token"), str_of(sb->traffic_token));
+	return interp_check(rq->method, rq->path, shown, sb->envd_token, sb->all->link->opt.interpreter_token,
+		   &ignored) == 0;
+}
+
+bool proxy_passes(const struct proxies *p, const struct sandbox *sb, const struct http_req *rq, uint16_t port)
+{
+	return !str_is(rq->method, "CONNECT") && !is_preflight(rq) && !rq->upgrade && !is_crowded(p, sb) &&
+	    has_token(sb, rq, port) && !audit_blocks(p->record) && !(port == PORT_ENVD && envd_is_metrics(rq));
+}
+
 void proxy_begin(struct proxies *p, struct http_req *rq, const struct proxy_target *t)
 {
 	if (str_is(rq->method, "CONNECT")) {
@@ -149,7 +171,8 @@ void proxy_begin(struct proxies *p, struct http_req *rq, const struct proxy_targ
 
 	if (!sb || sb->state == SANDBOX_STARTING)
 		proxy_not_found(rq, t->id, t->port);
-	else
+	else if (!p->lanes || !port_is_ours(t->port) || !proxy_passes(p, sb, rq, t->port) ||
+	    !lanes_take(p->lanes, sb, rq))
 		proxy_pass(p, sb, rq, t->port);
 }
 

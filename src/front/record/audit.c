@@ -28,7 +28,6 @@
 #define LISTED_MAX 60                 /* records of a class written individually per CLASS_EVERY_MS */
 #define CLASS_EVERY_MS 60000
 #define GAP_ROOM (16 << 10) /* free bytes required before writing resumes */
-#define SEGMENT_AGE_MS (24ull * 3600 * 1000)
 #define RETRY_S 5
 #define TEXT_MAX (256 * 1024) /* of one text, with audit_code = full */
 #define FORGET_TEXTS 64       /* texts deleted at a time */
@@ -39,16 +38,60 @@ static uint64_t segment_bytes(const struct audit *t)
 	return (uint64_t)t->rs->link->opt.audit_segment_kb << 10;
 }
 
+static void arm(struct audit *t, uint64_t ms)
+{
+	timer_arm(t->timer, ms);
+	t->is_due = true;
+}
+
+/* Takes the pending lines: other threads may add to the list while these are written. */
+static struct buf take_pending(struct audit *t, bool *ret_gap)
+{
+	audit_lock(t);
+
+	struct buf lines = t->pending;
+
+	timer_disarm(t->timer);
+	t->is_due = false;
+	t->pending = BUF_INIT(PENDING_MAX);
+	*ret_gap = t->has_gap;
+	audit_unlock(t);
+	return lines;
+}
+
+static void put_back(struct audit *t, struct buf *lines, bool saved)
+{
+	struct buf more;
+
+	audit_lock(t);
+	more = t->pending;
+	if (saved)
+		buf_clear(lines);
+	buf_str(lines, buf_view(&more));
+	if (lines->bad) { /* as in audit_pend() */
+		buf_clear(lines);
+		t->has_gap = true;
+	}
+	t->pending = *lines;
+	if (!saved)
+		arm(t, RETRY_S * 1000);
+	audit_unlock(t);
+	buf_done(&more);
+}
+
 void audit_flush(struct audit *t)
 {
-	struct str rest = buf_view(&t->pending);
+	bool has_gap;
+	struct buf lines = take_pending(t, &has_gap);
+	struct str rest = buf_view(&lines);
 	struct audit_point head = { 0 };
 	struct audit_line l;
 	struct err e = ERR_INIT;
 
-	timer_disarm(t->timer);
-	if (rest.n == 0)
+	if (rest.n == 0) {
+		put_back(t, &lines, true);
 		return;
+	}
 
 	int r = audit_db_begin(t->db, &e);
 
@@ -62,17 +105,17 @@ void audit_flush(struct audit *t)
 		memcpy(head.hash, l.hash, sizeof head.hash);
 	}
 	if (r >= 0)
-		r = audit_db_commit(t->db, head.seq && !t->has_gap ? &head : NULL, &e);
+		r = audit_db_commit(t->db, head.seq && !has_gap ? &head : NULL, &e);
 	if (r < 0) {
 		audit_db_rollback(t->db);
 		if (!t->unsaved)
 			log_error("could not update the table of the audit trail, retrying", "err=%s", e.text);
 		t->unsaved = true;
-		timer_arm(t->timer, RETRY_S * 1000);
+		put_back(t, &lines, false);
 		return;
 	}
 	t->unsaved = false;
-	buf_clear(&t->pending);
+	put_back(t, &lines, true);
 }
 
 void audit_pend(struct audit *t, struct str line)
@@ -152,11 +195,7 @@ static int put(struct audit *t, const char *kind, const struct audit_who *who, s
 	t->records++;
 	if (!t->began_ms)
 		t->began_ms = rec.at_ms;
-	if (t->pending.n == 0)
-		timer_arm(t->timer, SAVE_AFTER_MS);
 	audit_pend(t, (struct str) { line.p, line.n - 1 });
-	if (t->pending.n > SAVE_BYTES && !t->unsaved)
-		audit_flush(t);
 	return 0;
 }
 
@@ -210,7 +249,39 @@ uint64_t audit_put(struct audit *t, const char *kind, const struct audit_who *wh
 	return 0;
 }
 
-static void want_next(struct audit *t);
+/* What follows from a new record, in the main thread. */
+static void look(struct audit *t)
+{
+	if (t->pending.n > SAVE_BYTES && !t->unsaved)
+		audit_flush(t);
+	else if (t->pending.n > 0 && !t->is_due)
+		arm(t, SAVE_AFTER_MS);
+	if (t->bytes >= segment_bytes(t))
+		audit_want_next(t);
+}
+
+void audit_look(struct records *rs)
+{
+	struct audit *t = rs->audit;
+
+	if (!t)
+		return;
+	audit_lock(t);
+	t->asked = false;
+	look(t);
+	audit_unlock(t);
+}
+
+/* The same in another thread. */
+static void ask_to_look(struct records *rs)
+{
+	struct audit *t = rs->audit;
+
+	if (t->asked || (t->is_due && t->pending.n <= SAVE_BYTES && t->bytes < segment_bytes(t)))
+		return;
+	t->asked = true;
+	rs->away->audit_look(rs->away_user);
+}
 
 uint64_t audit_add(struct records *rs, const char *kind, const struct audit_who *who, json_t *fields)
 {
@@ -225,10 +296,15 @@ uint64_t audit_add(struct records *rs, const char *kind, const struct audit_who 
 	else
 		buf_z(&text, "{}");
 
+	audit_lock(t);
+
 	uint64_t seq = audit_put(t, kind, who, text.bad ? STR_LIT("{\"truncated\":true}") : buf_view(&text));
 
-	if (t->bytes >= segment_bytes(t))
-		want_next(t);
+	if (rs->away)
+		ask_to_look(rs);
+	else
+		look(t);
+	audit_unlock(t);
 	return seq;
 }
 
@@ -255,6 +331,7 @@ void audit_add_limited(struct records *rs, enum audit_class class, const char *k
 		json_decref(fields);
 		return;
 	}
+	audit_lock(t);
 	if (now < t->classes[class].since_ms || now - t->classes[class].since_ms >= CLASS_EVERY_MS) {
 		tell_more(rs, class);
 		t->classes[class].since_ms = now;
@@ -263,11 +340,12 @@ void audit_add_limited(struct records *rs, enum audit_class class, const char *k
 	if (t->classes[class].listed < LISTED_MAX) {
 		t->classes[class].listed++;
 		(void)audit_add(rs, kind, who, fields);
-		return;
+	} else {
+		json_decref(fields);
+		t->classes[class].more++;
+		(void)str_copy(t->classes[class].kind, sizeof t->classes[class].kind, str_of(kind));
 	}
-	json_decref(fields);
-	t->classes[class].more++;
-	(void)str_copy(t->classes[class].kind, sizeof t->classes[class].kind, str_of(kind));
+	audit_unlock(t);
 }
 
 /* Members that are not part of a record are added to its fields. */
@@ -344,7 +422,11 @@ void audit_text(struct records *rs, uint64_t seq, const char *team, struct str t
 {
 	struct err e = ERR_INIT;
 
-	if (rs->audit && rs->link->opt.audit_code == AUDIT_CODE_FULL && seq && keep_text(rs, seq, team, text, &e) < 0)
+	if (!rs->audit || rs->link->opt.audit_code != AUDIT_CODE_FULL || !seq)
+		return;
+	if (rs->away)
+		rs->away->audit_text(rs->away_user, seq, team, text);
+	else if (keep_text(rs, seq, team, text, &e) < 0)
 		log_error("could not store a text of the audit trail", "seq=%llu err=%s", (unsigned long long)seq,
 		    e.text);
 }
@@ -360,6 +442,7 @@ static void adopt_next(struct audit *t, int fd, const struct msg_audit_file *m)
 {
 	char fields[160], hex[AUDIT_HEX_SIZE];
 
+	audit_lock(t);
 	/* The database must have the end of the old segment before anything is in the new one. */
 	audit_flush(t);
 	fd_close(t->fd);
@@ -376,6 +459,8 @@ static void adopt_next(struct audit *t, int fd, const struct msg_audit_file *m)
 	log_info("the audit trail continues in a new file", "segment=%u seq=%llu hash=%s", t->segment,
 	    (unsigned long long)t->at.seq, hex);
 	(void)audit_put(t, "trail.segment", NULL, str_of(fields));
+	look(t);
+	audit_unlock(t);
 }
 
 static void on_next(void *user, const struct warden_reply *re)
@@ -392,7 +477,7 @@ static void on_next(void *user, const struct warden_reply *re)
 	adopt_next(t, re->fd, (const struct msg_audit_file *)re->msg);
 }
 
-static void want_next(struct audit *t)
+void audit_want_next(struct audit *t)
 {
 	struct msg_audit m = { .what = AUDIT_NEXT, .n = t->segment + 1 };
 
@@ -408,6 +493,7 @@ static void on_first(void *user, const struct warden_reply *re)
 	audit_begun_fn *then = take_ptr(&t->then);
 	struct err e = ERR_INIT;
 
+	audit_lock(t);
 	t->asking = NULL;
 	if (re->no || re->msg->type != RE_AUDIT || re->fd < 0) {
 		fd_close(re->fd);
@@ -429,6 +515,7 @@ static void on_first(void *user, const struct warden_reply *re)
 		(void)audit_add(t->rs, "server.start", NULL, json_pack("{s:s}", "version", ATOLL_VERSION));
 		audit_flush(t); /* creates the files that the database needs later */
 	}
+	audit_unlock(t);
 	if (then)
 		then(t->then_user, e.no && t->rs->link->opt.audit == AUDIT_REQUIRED ? &e : NULL);
 }
@@ -449,6 +536,7 @@ void audit_tick(struct records *rs)
 
 	if (!t)
 		return;
+	audit_lock(t);
 	for (enum audit_class c = 0; c < AUDIT_CLASSES; c++) {
 		if (now - t->classes[c].since_ms >= CLASS_EVERY_MS)
 			tell_more(rs, c);
@@ -457,100 +545,24 @@ void audit_tick(struct records *rs)
 		want_first(t);
 	else if (t->lost > 0 && tell_gap(t, &e) == 0) /* there may be no next record that would try it */
 		t->failing = false;
-}
-
-/* --- retention --- */
-
-/* The end of a segment is not indexed: the first record of the next one has it. */
-struct edge {
-	uint32_t segment;
-	struct audit_point last; /* last record of the previous segment */
-	uint64_t at_ms;
-	bool found;
-};
-
-static int on_segment_row(void *user, uint64_t seq, struct str line, const char *text)
-{
-	struct edge *ed = user;
-	struct audit_line l;
-	char want[48];
-
-	(void)text;
-	(void)snprintf(want, sizeof want, "{\"segment\":%u}", ed->segment);
-	if (audit_read(line, &l) < 0 || !str_is(l.rec.fields, want))
-		return 0;
-	ed->last.seq = seq - 1;
-	memcpy(ed->last.hash, l.prev, sizeof l.prev);
-	ed->at_ms = l.rec.at_ms;
-	ed->found = true;
-	return -1;
-}
-
-static void on_dropped(void *user, const struct warden_reply *re)
-{
-	struct audit *t = user;
-	struct err e = ERR_INIT;
-
-	t->asking = NULL;
-	if (re->no) {
-		log_warn("could not delete a segment of the audit trail, retrying", "segment=%u err=%s", t->first,
-		    re->text);
-		return;
-	}
-	t->first++;
-	if (audit_db_prune(t->db, t->dropping.seq + 1, &e) < 0)
-		log_warn("could not delete old rows of the audit trail", "err=%s", e.text);
-}
-
-/* A record names the hash with which the remaining chain begins. It is written before the segment is dropped,
- * because a chain without its beginning and without such a record counts as damaged. */
-static void drop_first(struct audit *t, const struct edge *ed)
-{
-	struct msg_audit m = { .what = AUDIT_DROP, .n = t->first };
-	char hex[AUDIT_HEX_SIZE];
-
-	audit_hex(ed->last.hash, sizeof ed->last.hash, hex);
-	if (t->dropping.seq != ed->last.seq &&
-	    !audit_add(t->rs, "trail.retention", NULL,
-		json_pack("{s:i,s:I,s:s}", "segment", (int)t->first, "last_seq", (json_int_t)ed->last.seq, "last_hash",
-		    hex)))
-		return;
-	t->dropping = ed->last;
-	t->asking = warden_ask(t->rs->link->warden, OP_AUDIT, &m, sizeof m, on_dropped, t);
-}
-
-void audit_prune(struct records *rs)
-{
-	struct audit *t = rs->audit;
-	uint64_t now = clock_wall_ms();
-	struct audit_query q = { .kind = "trail.segment", .max = UINT32_MAX };
-	struct err e = ERR_INIT;
-
-	if (!t || t->fd < 0 || t->asking || !rs->link->warden)
-		return;
-
-	uint64_t kept_ms = rs->link->opt.audit_kept_s * 1000ull,
-		 age_ms = kept_ms && kept_ms / 4 < SEGMENT_AGE_MS ? kept_ms / 4 : SEGMENT_AGE_MS;
-	bool is_old = t->began_ms && now > t->began_ms && now - t->began_ms > age_ms;
-
-	if (is_old && t->at.seq > t->segment_seq) {
-		want_next(t);
-		return;
-	}
-	if (t->first >= t->segment)
-		return;
-
-	struct edge ed = { .segment = t->first + 1 };
-
-	audit_flush(t);
-	if (audit_db_each(t->db, &q, on_segment_row, &ed, &e) < 0 || !ed.found)
-		return;
-	if ((kept_ms && now > ed.at_ms + kept_ms) ||
-	    t->other_bytes + t->bytes > (uint64_t)rs->link->opt.audit_max_mb << 20)
-		drop_first(t, &ed);
+	look(t);
+	audit_unlock(t);
 }
 
 /* --- start and end --- */
+
+static int lock_init(pthread_mutex_t *ret)
+{
+	pthread_mutexattr_t attr;
+
+	if (pthread_mutexattr_init(&attr) != 0)
+		return -ENOMEM;
+
+	bool ok = pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE) == 0 && pthread_mutex_init(ret, &attr) == 0;
+
+	(void)pthread_mutexattr_destroy(&attr);
+	return ok ? 0 : -ENOMEM;
+}
 
 int audit_new(struct records *rs, const char *state_dir, struct err *e)
 {
@@ -562,6 +574,8 @@ int audit_new(struct records *rs, const char *state_dir, struct err *e)
 
 	struct audit *t = rs->audit = must_alloc(sizeof *t);
 
+	if (lock_init(&t->lock) < 0)
+		return err_set(e, ENOMEM, "open the audit trail");
 	t->rs = rs;
 	t->fd = -1;
 	t->pending = BUF_INIT(PENDING_MAX);
@@ -614,6 +628,7 @@ void audit_free(struct records *rs)
 	buf_done(&t->pending);
 	store_close(t->db);
 	audit_seal_free(t->seal);
+	(void)pthread_mutex_destroy(&t->lock);
 	free(t);
 }
 
@@ -632,15 +647,17 @@ struct store *audit_db(struct records *rs)
 
 bool audit_counts(const struct records *rs, struct audit_counts *ret)
 {
-	const struct audit *t = rs->audit;
+	struct audit *t = rs->audit;
 
 	if (!t)
 		return false;
+	audit_lock(t);
 	*ret = (struct audit_counts) { .records = t->records,
 		.failures = t->failures,
 		.seq = t->at.seq,
 		.bytes = t->other_bytes + t->bytes,
 		.segment = t->segment,
 		.failing = t->failing };
+	audit_unlock(t);
 	return true;
 }

@@ -50,6 +50,9 @@ void audit_text(struct records *rs, uint64_t seq, const char *team, struct str t
 /* True if audit = required and the trail cannot be written: requests must be refused. */
 bool audit_blocks(const struct records *rs);
 
+/* Does what other threads leave to the main one: see record_away_ops in front/record/records.h. */
+void audit_look(struct records *rs);
+
 /* Start, maintenance and end. */
 int audit_new(struct records *rs, const char *state_dir, struct err *e); /* creates rs->audit, unless it is off */
 /* Fetches the file, then calls `then`; e: the error, or NULL. */

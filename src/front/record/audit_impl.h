@@ -2,6 +2,9 @@
 /* front/record/audit_impl: shared by audit.c and audit_boot.c. */
 #pragma once
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "audit/chain.h"
 #include "base/buf.h"
 #include "front/record/audit.h"
@@ -13,6 +16,9 @@ struct warden_call;
 
 struct audit {
 	struct records *rs;
+	/* Records are added by several threads (front/proxy/lane.h): for all that follows. Recursive. The main thread
+	 * does everything else, without the lock where only it writes. */
+	pthread_mutex_t lock;
 	struct audit_seal *seal;
 	struct store *db;
 	struct timer *timer; /* for the next flush to the database */
@@ -38,9 +44,22 @@ struct audit {
 	} classes[AUDIT_CLASSES];
 	uint64_t records, failures;
 	uint64_t lost, lost_since_ms; /* number of records that could not be written, and since when */
-	bool failing;
+	bool is_due;                  /* the timer is armed */
+	bool asked;                   /* a thread has asked for audit_look(), which is to come */
+	atomic_bool failing;          /* read without the lock */
 };
 
+static inline void audit_lock(struct audit *t)
+{
+	(void)pthread_mutex_lock(&t->lock);
+}
+
+static inline void audit_unlock(struct audit *t)
+{
+	(void)pthread_mutex_unlock(&t->lock);
+}
+
+void audit_want_next(struct audit *t);             /* a new segment */
 void audit_flush(struct audit *t);                 /* writes the pending lines to the database */
 void audit_pend(struct audit *t, struct str line); /* adds a line, without its newline, to the pending ones */
 uint64_t audit_put(struct audit *t, const char *kind, const struct audit_who *who, struct str fields);

@@ -193,7 +193,9 @@ void notebook_add(struct records *rs, const struct sandbox_facts *sb, struct cel
 	struct notebooks *n = rs->notebooks;
 	struct err e = ERR_INIT;
 
-	if (n)
+	if (n && rs->away)
+		rs->away->cell(rs->away_user, sb, c);
+	else if (n)
 		told(n, add(n, sb, c, &e), &e);
 }
 
@@ -202,13 +204,21 @@ void notebook_missed(struct records *rs, const struct sandbox_facts *sb)
 	struct notebooks *n = rs->notebooks;
 	struct err e = ERR_INIT;
 
-	if (n)
+	if (n && rs->away)
+		rs->away->cell_missed(rs->away_user, sb);
+	else if (n)
 		told(n, begin(n, &e) < 0 ? -e.no : notebooks_missed(n->db, sb->id, sb->team, &e), &e);
 }
 
 void notebook_context(struct records *rs, const struct sandbox_facts *sb, struct str answer)
 {
 	struct notebooks *n = rs->notebooks;
+
+	if (n && rs->away) {
+		rs->away->context(rs->away_user, sb, answer);
+		return;
+	}
+
 	autojson json_t *o = n ? json_loadb(answer.p ? answer.p : "", answer.n, 0, NULL) : NULL;
 	const char *id = json_string_value(json_object_get(o, "id")),
 		   *language = json_string_value(json_object_get(o, "language"));

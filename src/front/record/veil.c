@@ -2,6 +2,8 @@
 /* front/record/veil: one pass over the text for all values. */
 #include "front/record/veil.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +37,7 @@ static void append(json_t *list, json_t *v)
 	size_t bytes = 0, i;
 	json_t *one;
 
-	(void)json_array_append(list, v);
+	(void)json_array_append_new(list, json_copy(v));
 	json_array_foreach(list, i, one) bytes += json_string_length(one);
 	for (; bytes > LEARNED_MAX || json_array_size(list) > VALUES_MAX; (void)json_array_remove(list, 0))
 		bytes -= json_string_length(json_array_get(list, 0));
@@ -214,4 +216,56 @@ struct str veil(struct str text, const json_t *list, bool as_json, struct buf *o
 	free(ns.own);
 	free(ns.v);
 	return found ? buf_view(out) : text;
+}
+
+/* --- of a sandbox --- */
+
+struct veiled {
+	pthread_mutex_t lock; /* for the list and its values */
+	atomic_uint refs;
+	json_t *list;
+};
+
+struct veiled *veiled_new(void)
+{
+	struct veiled *v = must_alloc(sizeof *v);
+
+	(void)pthread_mutex_init(&v->lock, NULL);
+	v->refs = 1;
+	return v;
+}
+
+struct veiled *veiled_ref(struct veiled *v)
+{
+	v->refs++;
+	return v;
+}
+
+void veiled_unref(struct veiled *v)
+{
+	if (!v || atomic_fetch_sub(&v->refs, 1) > 1)
+		return;
+	json_decref(v->list);
+	(void)pthread_mutex_destroy(&v->lock);
+	free(v);
+}
+
+/* The values are copied: the other threads' references to them would be counted without the lock. */
+void veiled_learn(struct veiled *v, const json_t *envs)
+{
+	if (!envs)
+		return;
+	(void)pthread_mutex_lock(&v->lock);
+	veil_learn(&v->list, envs);
+	(void)pthread_mutex_unlock(&v->lock);
+}
+
+struct str veiled_text(struct veiled *v, struct str text, bool as_json, struct buf *out)
+{
+	(void)pthread_mutex_lock(&v->lock);
+
+	struct str clean = veil(text, v->list, as_json, out);
+
+	(void)pthread_mutex_unlock(&v->lock);
+	return clean;
 }

@@ -69,7 +69,7 @@ static const struct act {
 struct witness {
 	struct records *rs;
 	struct sandbox_facts sb;
-	json_t **secrets; /* values of the sandbox that are redacted */
+	struct veiled *secrets; /* values of the sandbox that are redacted */
 	const struct act *act;
 	char request[REQUEST_ID_SIZE], session[REQUEST_ID_SIZE];
 	struct buf body;
@@ -108,7 +108,7 @@ static const struct act *find_act(const struct http_req *rq, uint16_t port)
 	return NULL;
 }
 
-struct witness *witness_new(struct records *rs, const struct sandbox_facts *sb, json_t **secrets,
+struct witness *witness_new(struct records *rs, const struct sandbox_facts *sb, struct veiled *secrets,
     const struct http_req *rq, uint16_t port, const char *request)
 {
 	const struct act *act = find_act(rq, port);
@@ -150,11 +150,11 @@ struct witness *witness_new(struct records *rs, const struct sandbox_facts *sb, 
  * be exceeded. */
 static bool hold(struct witness *w, size_t n)
 {
-	uint64_t others = w->rs->witnessed - w->held;
+	_Atomic uint64_t *all = w->rs->all_witnessed ? w->rs->all_witnessed : &w->rs->witnessed;
 
-	if (n > w->held && others + n > HELD_MAX)
+	if (n > w->held && *all + (n - w->held) > HELD_MAX)
 		return false;
-	w->rs->witnessed = others + n;
+	*all += n - w->held; /* wraps around if it is less */
 	w->held = n;
 	return true;
 }
@@ -294,14 +294,14 @@ static void learn(struct witness *w, const json_t *envs)
 {
 	if (!w->rs->notebooks && w->rs->link->opt.audit_code != AUDIT_CODE_FULL)
 		return;
-	veil_learn(w->secrets, w->sb.env_vars);
-	veil_learn(w->secrets, envs);
+	veiled_learn(w->secrets, w->sb.env_vars);
+	veiled_learn(w->secrets, envs);
 }
 
 static void keep_text(const struct witness *w, uint64_t seq, struct str text)
 {
 	autobuf struct buf clean = BUF_INIT(2 * BODY_MAX);
-	struct str kept = veil(text, *w->secrets, false, &clean);
+	struct str kept = veiled_text(w->secrets, text, false, &clean);
 
 	if (!clean.bad)
 		audit_text(w->rs, seq, w->sb.team, kept);
@@ -593,8 +593,8 @@ static void keep_cell(struct witness *w, const char *outcome)
 
 	autobuf struct buf clean_code = BUF_INIT(2 * BODY_MAX), clean_output = BUF_INIT(2 * NOTEBOOK_CELL_MAX);
 
-	c.code = veil(c.code, *w->secrets, false, &clean_code);
-	c.output = veil(buf_view(&w->answer), *w->secrets, true, &clean_output);
+	c.code = veiled_text(w->secrets, c.code, false, &clean_code);
+	c.output = veiled_text(w->secrets, buf_view(&w->answer), true, &clean_output);
 	if (clean_code.bad || clean_output.bad)
 		notebook_missed(w->rs, &w->sb);
 	else if (code && w->status == 200) /* another status: it was not run */

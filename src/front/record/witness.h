@@ -15,11 +15,12 @@
 
 struct http_req;
 struct records;
+struct veiled;
 struct witness;
 
 /* Returns NULL if nothing about the request is recorded; the other functions accept NULL. What *sb points to must
- * live as long as the witness. *secrets: the values that are redacted, see front/record/veil.h; more are learned. */
-struct witness *witness_new(struct records *rs, const struct sandbox_facts *sb, json_t **secrets,
+ * live as long as the witness. secrets: the values that are redacted, see front/record/veil.h; more are learned. */
+struct witness *witness_new(struct records *rs, const struct sandbox_facts *sb, struct veiled *secrets,
     const struct http_req *rq, uint16_t port, const char *request);
 void witness_free(struct witness *w);
 

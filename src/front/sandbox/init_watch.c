@@ -26,6 +26,7 @@
 #define SYNC_MS 2000
 #define NOTES_MAX 10 /* notes from init itself, per NOTES_MS */
 #define NOTES_MS 60000
+#define USE_EVERY_MS 1000
 
 struct waiter {
 	LIST_ENTRY(waiter) link;
@@ -309,6 +310,13 @@ void init_watch_use(struct sandbox *sb)
 
 	if (sb->state != SANDBOX_RUNNING)
 		return;
+	if (all->away) { /* it decides which watch is the least recently used: seconds are exact enough */
+		if (loop_now_ms(all->link->loop) - sb->used_ms >= USE_EVERY_MS) {
+			sb->used_ms = loop_now_ms(all->link->loop);
+			all->away->use(all->away_user, sb);
+		}
+		return;
+	}
 	if (!sb->watch) {
 		watch_begin(sb);
 	} else if (TAILQ_FIRST(&all->watches) != sb->watch) {

@@ -14,6 +14,7 @@
 #include "front/link/links.h"
 #include "front/record/logbook.h"
 #include "front/record/records.h"
+#include "front/record/veil.h"
 #include "front/sandbox/sandboxes.h"
 #include "loop/loop.h"
 #include "loop/stream.h"
@@ -95,7 +96,8 @@ void sandbox_unref(struct sandbox *sb)
 	timer_free(sb->retry);
 	box_done(&sb->box);
 	spec_done(&sb->spec);
-	json_decref(sb->secrets);
+	veiled_unref(sb->secrets);
+	sandbox_use_unref(sb->use);
 	usage_done(&sb->usage);
 	logbook_drop(sb->log);
 	sandbox_idle_close(sb);
@@ -114,17 +116,45 @@ void sandbox_by(struct sandbox *sb, const char *request)
 void sandbox_use_begin(struct sandbox *sb)
 {
 	sb->users++;
+	if (sb->use && sb->all->away)
+		sb->use->users++;
 }
 
 void sandbox_use_end(struct sandbox *sb)
 {
 	sb->users--;
 	sb->active_ms = clock_wall_ms();
+	if (sb->use && sb->all->away) {
+		sb->use->active_ms = sb->active_ms;
+		sb->use->users--;
+	}
+}
+
+void sandbox_use_unref(struct sandbox_use *u)
+{
+	if (u && atomic_fetch_sub(&u->refs, 1) == 1)
+		free(u);
+}
+
+bool sandbox_in_use(const struct sandbox *sb)
+{
+	return sb->users > 0 || (sb->use && sb->use->users > 0);
 }
 
 uint64_t sandbox_active_ms(const struct sandbox *sb)
 {
-	return sb->users > 0 ? clock_wall_ms() : sb->active_ms;
+	uint64_t there_ms = sb->use ? sb->use->active_ms : 0;
+
+	if (sandbox_in_use(sb))
+		return clock_wall_ms();
+	return there_ms > sb->active_ms ? there_ms : sb->active_ms;
+}
+
+struct veiled *sandbox_secrets(struct sandbox *sb)
+{
+	if (!sb->secrets)
+		sb->secrets = veiled_new();
+	return sb->secrets;
 }
 
 void sandbox_note_entry(struct sandbox *sb, struct journal_entry *en)
@@ -143,18 +173,16 @@ void sandbox_note_entry(struct sandbox *sb, struct journal_entry *en)
 	logbook_add(sb->log, en);
 }
 
-void sandbox_note(struct sandbox *sb, enum log_level level, enum journal_kind kind, const char *message,
-    const char *fmt, ...)
+void sandbox_note_text(struct sandbox *sb, enum log_level level, enum journal_kind kind, const char *message,
+    const char *pairs)
 {
 	struct journal_entry en = { .at_ms = UINT64_MAX, .level = level, .kind = kind, .message = str_of(message) };
-	char text[1024];
-	va_list ap;
+	struct str rest = str_of(pairs);
 
-	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof text, fmt, ap);
-	va_end(ap);
-
-	struct str rest = str_of(text);
+	if (sb->all->away) {
+		sb->all->away->note(sb->all->away_user, sb, level, kind, message, pairs);
+		return;
+	}
 
 	while (rest.n > 0 && en.n_fields < JOURNAL_FIELDS_MAX) {
 		struct str value = str_cut(&rest, ' ');
@@ -166,6 +194,18 @@ void sandbox_note(struct sandbox *sb, enum log_level level, enum journal_kind ki
 		en.fields[en.n_fields++].value = value;
 	}
 	sandbox_note_entry(sb, &en);
+}
+
+void sandbox_note(struct sandbox *sb, enum log_level level, enum journal_kind kind, const char *message,
+    const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	sandbox_note_text(sb, level, kind, message, text);
 }
 
 void sandbox_note_life(struct sandbox *sb, enum log_level level, const char *message)
@@ -266,6 +306,8 @@ void sandbox_break_links(struct sandbox *sb)
 {
 	struct sandbox_link *l;
 
+	if (sb->use && sb->all->on_stopped)
+		sb->all->on_stopped(sb->all->on_stopped_user, sb);
 	while ((l = LIST_FIRST(&sb->links))) {
 		sandbox_detach(l);
 		l->broken(l, sb);

@@ -11,6 +11,7 @@
  * runs when the sandbox stops running. */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
@@ -31,6 +32,7 @@
 #include "store/teams.h"
 
 struct ruling;
+struct veiled;
 struct sandbox;
 struct init_watch;
 struct sandboxes;
@@ -80,6 +82,15 @@ struct sandbox_link {
 	bool hooked;
 };
 
+/* Its use by another thread, see front/proxy/replica.h. Each of the two has a reference. */
+struct sandbox_use {
+	atomic_uint refs;
+	_Atomic uint32_t users;
+	_Atomic uint64_t active_ms; /* wall clock: end of the last use */
+};
+
+void sandbox_use_unref(struct sandbox_use *u); /* NULL is fine */
+
 LIST_HEAD(sandbox_waiters, sandbox_waiter);
 LIST_HEAD(sandbox_links, sandbox_link);
 
@@ -121,7 +132,9 @@ struct sandbox {
 	enum end_reason end_why;  /* ENDING, DEAD */
 	/* bytes sent in total: as last reported, and the part already in the usage report */
 	uint64_t sent_seen, sent_noted;
-	uint32_t users;            /* requests and tunnels in progress */
+	uint32_t users; /* requests and tunnels in progress */
+	/* Use by the thread that serves requests into it, as this replica or beside it; NULL: none does. */
+	struct sandbox_use *use;
 	uint32_t resume_timeout_s; /* while RESUMING */
 	uint64_t resume_by_ms;     /* deadline for the previous run to be cleaned up; monotonic */
 	struct box box;            /* what the warden holds; ABSENT: only the saved state is left, if any */
@@ -155,7 +168,8 @@ struct sandbox {
 	uint64_t noted_ms;         /* wall clock: time of the last entry */
 	uint64_t refused_since_ms; /* start of the period that refused_noted counts */
 	uint32_t refused_noted;    /* log entries about refused system calls */
-	json_t *secrets;           /* values that are redacted, see front/record/veil.h; NULL: none */
+	struct veiled *secrets;    /* values that are redacted; NULL before the first request */
+	uint64_t used_ms;          /* of a replica: when its last use was reported; 0: never */
 	struct init_watch *watch;  /* NULL: there is no watch */
 	struct {
 		uint64_t since_ms;
@@ -194,12 +208,17 @@ void sandbox_by(struct sandbox *sb,
 /* Marks a use of the sandbox, from begin to end. */
 void sandbox_use_begin(struct sandbox *sb);
 void sandbox_use_end(struct sandbox *sb);
+bool sandbox_in_use(const struct sandbox *sb);        /* by a request or a tunnel */
+struct veiled *sandbox_secrets(struct sandbox *sb);   /* values that are redacted, borrowed */
 uint64_t sandbox_active_ms(const struct sandbox *sb); /* time of last use; now, while it is in use */
 
 /* Adds a line to its log. fmt has "name=value" pairs separated by blanks, without blanks in the values. */
 void sandbox_note(struct sandbox *sb, enum log_level level, enum journal_kind kind, const char *message,
     const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
+/* The same, with the pairs as a text. */
+void sandbox_note_text(struct sandbox *sb, enum log_level level, enum journal_kind kind, const char *message,
+    const char *pairs);
 void sandbox_note_life(struct sandbox *sb, enum log_level level, const char *message);
 /* Like sandbox_note(). A time in the past is used as it is, but never one before that of the previous entry. */
 void sandbox_note_entry(struct sandbox *sb, struct journal_entry *en);

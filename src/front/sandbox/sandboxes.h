@@ -7,6 +7,8 @@
 #include <sys/queue.h>
 
 #include "base/boot_id.h"
+#include "base/log.h"
+#include "front/record/journal.h"
 #include "front/sandbox/template.h"
 #include "front/util/memory.h"
 
@@ -22,6 +24,15 @@ struct sandbox_table;
 struct snapshot;
 struct volume;
 struct warm_pool;
+struct sandbox;
+
+/* What the thread of a replica leaves to the main thread, see front/proxy/replica.h. The implementations copy what
+ * they are given. */
+struct sandbox_away_ops {
+	void (*note)(void *user, const struct sandbox *sb, enum log_level level, enum journal_kind kind,
+	    const char *message, const char *pairs);
+	void (*use)(void *user, const struct sandbox *sb); /* init_watch_use() */
+};
 
 LIST_HEAD(departed_list, departed);
 LIST_HEAD(snapshot_list, snapshot); /* newest first */
@@ -56,5 +67,11 @@ struct sandboxes {
 	int hurry_fd;          /* see sandbox_hurry_open() */
 	bool hurries;          /* paused sandboxes are to be written to disk now: see sandbox_hurry_look() */
 	bool writes_first;     /* the server stops, and sandboxes are killed once the front has exited: as above */
-	bool can_checkpoint;   /* the memory of a sandbox can be saved to disk */
+	const struct sandbox_away_ops *away; /* NULL: these are the sandboxes of the main thread */
+	void *away_user;
+	/* Another thread serves requests into a sandbox that has stopped running: must end all of it before it returns.
+	 * NULL: there are no other threads. */
+	void (*on_stopped)(void *user, struct sandbox *sb);
+	void *on_stopped_user;
+	bool can_checkpoint; /* the memory of a sandbox can be saved to disk */
 };

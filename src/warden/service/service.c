@@ -118,7 +118,8 @@ static void child_reset(const struct service *s)
 /* Passes on only variables of the warden's environment that are known to be harmless. */
 static char **child_env(void)
 {
-	static const char *const keep[] = { "TZ=", "ATOLL_", "ASAN_OPTIONS=", "UBSAN_OPTIONS=", "LSAN_OPTIONS=" };
+	static const char *const keep[] = { "TZ=", "ATOLL_",
+		"ASAN_OPTIONS=", "UBSAN_OPTIONS=", "LSAN_OPTIONS=", "TSAN_OPTIONS=" };
 	static char *env[32] = { "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" };
 	size_t n = 1;
 

@@ -17,6 +17,7 @@
 #include "front/record/events.h"
 #include "front/record/notebook.h"
 #include "front/record/records.h"
+#include "front/record/veil.h"
 #include "front/util/envd.h"
 #include "front/util/vault.h"
 #include "http/json.h"
@@ -39,7 +40,8 @@ static struct links links;
 static struct accounts accounts;
 static struct records rs = { .link = &links, .account = &accounts };
 static struct msg_limits limits = { .mem_bytes = 512u << 20, .cpu_permille = 1000 };
-static json_t *env_vars, *secrets;
+static json_t *env_vars;
+static struct veiled *secrets;
 static struct sandbox_facts sb;
 static struct err e;
 
@@ -75,6 +77,7 @@ static int set_up(void **state)
 	assert_int_equal(vault_open(dir, &links.vault, &e), 0);
 	assert_int_equal(notebooks_new(&rs, dir, &e), 0);
 	open_trail();
+	secrets = veiled_new();
 	env_vars = json_pack("{s:s}", "LOGIN_TOKEN", SECRET);
 	sb = (struct sandbox_facts) { .id = "ione",
 		.team = "team1",
@@ -96,7 +99,7 @@ static int tear_down(void **state)
 
 	(void)state;
 	assert_int_equal(rs.witnessed, 0); /* no witness is left */
-	json_decref(take_ptr(&secrets));
+	veiled_unref(take_ptr(&secrets));
 	json_decref(take_ptr(&env_vars));
 	notebooks_free(&rs);
 	audit_free(&rs);
@@ -134,7 +137,7 @@ static struct witness *witness_of_code(void)
 		.path = STR_LIT("/execute"),
 		.content_length = (int64_t)strlen(BODY) };
 
-	return witness_new(&rs, &sb, &secrets, &rq, PORT_INTERPRETER, "r1");
+	return witness_new(&rs, &sb, secrets, &rq, PORT_INTERPRETER, "r1");
 }
 
 static void code_is_recorded_before_it_runs_and_at_its_end(void **state)
@@ -182,7 +185,7 @@ static void requests_of_programs_in_the_sandbox_are_not_witnessed(void **state)
 	const struct http_req rq = { .method = STR_LIT("POST"), .path = STR_LIT("/execute") };
 
 	(void)state;
-	assert_null(witness_new(&rs, &sb, &secrets, &rq, 8080, "r1"));
+	assert_null(witness_new(&rs, &sb, secrets, &rq, 8080, "r1"));
 }
 
 static bool is_there(void *user, const char *sandbox)
