@@ -4,6 +4,7 @@
 import fs from 'node:fs'
 import { cgroupsOf, linksOf, preparedOf, swapsOf, until } from '../tests/lib/host.mjs'
 import { Caller, cpuSeconds, daemonRss, inParallel, memAvailable, sandboxMemory, stats, timed } from './measure.mjs'
+import { warm } from './versus.mjs'
 
 const SPARE = 4 * 2 ** 30 /* memory of the machine that is left alone */
 const WIDTH = 8
@@ -222,6 +223,7 @@ export async function density(server, n, opt) {
 	const template = opt.template ?? 'base'
 	try {
 		/* the first ones start what all of them share */
+		if (isInterpreter(template)) await warm({ caller: one })
 		await grow(caller, template, ids, Math.min(8, n))
 		const before = kinds(),
 			rss = daemonRss(server)

@@ -130,7 +130,7 @@ function printCost(name, c) {
 	row('    processes, page tables, stacks', [c.AnonPages, c.PageTables, c.KernelStack].map(kb).join(', '))
 	row('    slab (of it reclaimable), per processor', `${kb(slab)} (${kb(c.SReclaimable)}), ${kb(c.Percpu)}`)
 	row('    file cache (of it shared memory)', `${kb(c.Cached)} (${kb(c.Shmem)})`)
-	if (c.swapped) row('    in swap, compressed to', `${kb(c.swapped)}, ${kb(c.zram)}`)
+	if (c.swapped >= 1024) row('    in swap, compressed to', `${kb(c.swapped)}, ${kb(c.zram)}`)
 }
 
 function printDensity(d) {
