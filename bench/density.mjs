@@ -9,6 +9,7 @@ import { warm } from './versus.mjs'
 const SPARE = 4 * 2 ** 30 /* memory of the machine that is left alone */
 const WIDTH = 8
 const TOUCHED = 200
+const LATE_MAX = 100 /* creates that may take too long on a busy machine before this is given up */
 const LIFE_S = 30 /* of those that end at one moment */
 const WIDE = 32
 const ENDS = 200 /* first and last creates that are compared */
@@ -31,7 +32,6 @@ export const config = (n, opt) => ({
 	warm_pool_size: 0,
 })
 
-const body = (res) => JSON.parse(res.body)
 const isInterpreter = (template) => template.startsWith('code-interpreter')
 
 // What the machine's memory is used for, in bytes.
@@ -87,23 +87,25 @@ async function settle(server) {
 // Sandboxes until there are n, or something is used up.
 async function grow(caller, template, ids, n) {
 	const samples = []
-	let why = null
+	let why = null,
+		late = 0
 	const ms = await timed(() =>
 		inParallel(
 			n - ids.length,
 			WIDTH,
 			async () => {
-				const res = await caller.call('POST', '/sandboxes', {
-					templateID: template,
-					timeout: 86400,
-				})
-				if (res.status !== 201) why ??= `create answers ${res.status}: ${res.body}`
-				else {
-					const id = body(res).sandboxID
-					if (isInterpreter(template)) await prepare(caller, id)
-					ids.push(id)
-					samples.push(res.ms)
+				const body = { templateID: template, timeout: 86400 }
+				let res
+				do res = await caller.call('POST', '/sandboxes', body)
+				while (res.status === 504 && ++late <= LATE_MAX)
+				if (res.status !== 201) {
+					why ??= `create answers ${res.status}: ${res.body}`
+					return
 				}
+				const id = JSON.parse(res.body).sandboxID
+				ids.push(id)
+				samples.push(res.ms)
+				if (isInterpreter(template)) await prepare(caller, id)
 			},
 			() => {
 				if (memAvailable() < SPARE) why ??= `less than ${SPARE >> 20} MB are available`
@@ -114,6 +116,7 @@ async function grow(caller, template, ids, n) {
 	const rate = samples.length / (ms / 1000)
 	return {
 		ms,
+		late,
 		rate,
 		create: stats(samples),
 		first: stats(samples.slice(0, ENDS)),

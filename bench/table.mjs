@@ -147,6 +147,7 @@ function printDensity(d) {
 		'all',
 		d.live === d.asked,
 	)
+	if (d.late) row('  creates that took more than 5 s in one step, and were repeated', `${d.late}`)
 	printCost('memory of the machine for each', d.each)
 	if (d.reclaimed) printCost('the same when idle memory is reclaimed', d.reclaimed)
 	row('  front memory before, after', [d.rss.before, d.rss.after].map((m) => mb(m.front)).join(', '))
