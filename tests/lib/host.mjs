@@ -329,14 +329,21 @@ export function leftovers(slot, stateDir, runDir, wardenPid) {
 	}
 }
 
-// The compressed swap devices of a slot: they carry its label.
+// The compressed swap devices of a slot: they carry its label. Those of other servers come and go meanwhile.
 export function swapsOf(slot) {
 	return list('/sys/block').filter((name) => {
-		if (!name.startsWith('zram') || Number(read(`/sys/block/${name}/disksize`)) === 0) return false
+		if (!name.startsWith('zram') || !(Number(read(`/sys/block/${name}/disksize`)) > 0)) return false
 		const head = Buffer.alloc(4096)
-		const fd = fs.openSync(`/dev/${name}`, 'r')
-		fs.readSync(fd, head, 0, head.length, 0)
-		fs.closeSync(fd)
+		try {
+			const fd = fs.openSync(`/dev/${name}`, 'r')
+			try {
+				fs.readSync(fd, head, 0, head.length, 0)
+			} finally {
+				fs.closeSync(fd)
+			}
+		} catch {
+			return false
+		}
 		return head.toString('latin1', 1052, 1068).split('\0')[0] === `atoll-${slot}`
 	})
 }
