@@ -36,6 +36,7 @@
 #include "init/init.h"
 #include "init/interp/interp.h"
 #include "init/process/process.h"
+#include "init/process/spawn.h"
 #include "init/routes.h"
 #include "loop/loop.h"
 
@@ -193,6 +194,7 @@ static int serve(struct init *in, struct err *e)
 	say_ready();
 	oom_open(&in->oom, in->loop, on_oom_judge, in);
 	in->oom.is_ours = in->is_gated;
+	spawn_as_orphans(in->is_gated && getpid() == 1);
 	if (in->is_gated && !in->any_peer)
 		pressure_open(&in->pressure, in->loop, &in->oom);
 	log_listen(on_log, in);

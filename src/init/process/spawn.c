@@ -139,6 +139,13 @@ static int become_program(void *arg)
 	return 127;
 }
 
+static bool as_orphans;
+
+void spawn_as_orphans(bool on)
+{
+	as_orphans = on;
+}
+
 /* A program that leads no session is cloned by a session leader that exits at once. */
 static int child_main(void *arg)
 {
@@ -149,7 +156,8 @@ static int child_main(void *arg)
 		return become_program(ch);
 	/* CLONE_PARENT_SETTID: the kernel stores the pid before the program runs. A program that first kills all
 	 * others could kill this process before it stores the pid itself. */
-	if (clone(become_program, ch->stack, CLONE_VM | CLONE_VFORK | CLONE_PARENT | CLONE_PARENT_SETTID | SIGCHLD, ch,
+	if (clone(become_program, ch->stack,
+		CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD | (as_orphans ? 0 : CLONE_PARENT), ch,
 		&ch->pid) < 0)
 		fail(ch, "clone");
 	_exit(0);

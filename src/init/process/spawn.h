@@ -31,3 +31,7 @@ struct spawn {
 };
 
 int spawn(const struct spawn *sp, pid_t *ret_pid, struct err *e);
+
+/* Whether such a program is first the child of that session's leader, which ends at once, and then init's. Elsewhere it
+ * is init's from the start; but gVisor would put it into the process group of init, with all others. Needs pid 1. */
+void spawn_as_orphans(bool on);
