@@ -22,7 +22,7 @@ import { images } from './images.mjs'
 import { audit } from './audit.mjs'
 import { besideOthers } from './beside.mjs'
 import { consoles, CONFIG as consoleConfig } from './console.mjs'
-import { coldConfig, interpreter, poolConfig, poolHits } from './interp.mjs'
+import { burstConfig, bursts, coldConfig, interpreter, poolConfig, poolHits } from './interp.mjs'
 import { kills, killsAgainst, config as killsConfig } from './kills.mjs'
 import { Caller, machine, timed } from './measure.mjs'
 import { disk } from './disk.mjs'
@@ -211,6 +211,9 @@ async function measure(opt, result) {
 		})
 		await part('interpreter, with a pool', poolConfig, async (server) => {
 			result.pool = await poolHits(server, opt.quick ? 10 : 50)
+		})
+		await part('interpreter, bursts', burstConfig, async (server) => {
+			result.bursts = await bursts(server)
 		})
 	}
 	if (wanted('beside')) {

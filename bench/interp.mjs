@@ -11,6 +11,7 @@ const FILL_MS = 120000
 
 const common = { log_level: 'warn', pool_size_mb: 4096, default_memory_mb: 1024, max_sandboxes: 1000 }
 export const coldConfig = { ...common, warm_pool_size: 0 }
+export const burstConfig = common
 export const poolConfig = { ...common, warm_pool_size: POOL, warm_pool_max: POOL }
 
 function bodyOf(res, status, what) {
@@ -224,6 +225,30 @@ export async function poolHits(server, n) {
 	const misses = await metric(caller, 'atoll_pool_misses_total')
 	caller.close()
 	return { ...stats(samples), create: stats(parts), hits, misses }
+}
+
+// Bursts on a server with the default pool: the first of all, and another one when the pool has grown for it.
+export async function bursts(server, width = 50) {
+	const caller = new Caller(server, 1)
+	const settled = async (least) => {
+		const target = await metric(caller, 'atoll_pool_target')
+		return target >= least && (await metric(caller, 'atoll_pool_ready')) >= target
+	}
+	await warm({ caller })
+	const result = {}
+	for (const [which, least] of [
+		['first', 1],
+		['later', width / 2],
+	]) {
+		if (!(await until(() => settled(least), FILL_MS, 100)))
+			throw new Error(`the pool has no ${least} members`)
+		await sleep(1000)
+		const before = await metric(caller, 'atoll_pool_hits_total')
+		const got = await burst(server, width)
+		result[which] = { ...got, hits: (await metric(caller, 'atoll_pool_hits_total')) - before }
+	}
+	caller.close()
+	return result
 }
 
 // The first sandboxes of a server start interpreters of their own, until the template's warm one is there: how long

@@ -69,6 +69,12 @@ function ofInterpreter(r) {
 		['Create to first Python result, no pool', ...pair(i.first), i.first.n, only],
 		['The same, 10 clients', ...pair(i.wide), i.wide.n, only],
 		[`The same, ${i.burst.clients} clients at the same moment`, ...pair(i.burst), i.burst.n, only],
+		...Object.entries(r.bursts ?? {}).map(([which, b]) => [
+			`The same with the default pool, ${which} burst (${b.hits} from the pool)`,
+			...pair(b),
+			b.n,
+			only,
+		]),
 		['Execute `1+1`', ...pair(i.execute), i.execute.n, only],
 		['Execute `1+1` in JavaScript', ...pair(i.javascript), i.javascript.n, only],
 	]

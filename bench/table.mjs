@@ -215,6 +215,8 @@ function printInterpreter(r) {
 	let good = true
 	if (r.pool) good &= row('create → first Python result, pool hit', pair(r.pool), '≤ 10 ms', r.pool.p50 <= 10)
 	if (r.pool) row('  of it create; hits, misses', `${pair(r.pool.create)}; ${r.pool.hits}, ${r.pool.misses}`)
+	for (const [which, b] of Object.entries(r.bursts ?? {}))
+		row(`  ${b.clients} clients at once, default pool, ${which} burst; hits`, `${pair(b)}; ${b.hits}`)
 	const i = r.interpreter
 	good &= row('create → first Python result, no pool, one client', pair(i.first), '≤ 25 ms', i.first.p50 <= 25)
 	row('  of it create', pair(i.first.create))
