@@ -208,6 +208,13 @@ struct engine_ops {
 	int (*adopt)(struct engine *en, const struct engine_record *r, int *ret_pidfd, struct err *e);
 
 	int (*connect)(struct engine *en, const struct engine_record *r, int pidfd, int *ret_fd, struct err *e);
+	/* Both may be NULL. bell(): opens a non-blocking socket that becomes readable when a process of the sandbox
+	 * wants a seed. seed(): called in a child then: makes one for its pid 1, if that has rung (-EAGAIN: it has
+	 * not). made() gets a pidfd of the seed, which it takes over, before the seed may do anything; it returns 0 or
+	 * -errno. */
+	int (*bell)(struct engine *en, const struct engine_record *r, int pidfd, int *ret_fd, struct err *e);
+	int (*seed)(struct engine *en, const struct engine_record *r, int pidfd, int bell,
+	    int (*made)(void *arg, int seed), void *arg, struct err *e);
 	/* Opens a non-blocking TCP socket that is connected, or connecting, to that port on the sandbox's
 	 * loopback. */
 	int (*dial)(struct engine *en, const struct engine_record *r, int pidfd, uint16_t port, bool v6, int *ret_fd,

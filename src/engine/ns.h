@@ -81,6 +81,12 @@ uint64_t ns_reclaimed(const struct cgroup_usage *us, const struct engine_limits 
 bool ns_is_capped(const struct engine_limits *l);         /* whether its egress is limited */
 bool ns_is_own(const struct engine *en, const char *key); /* whether the server has built that template */
 int ns_reap(struct engine *en, const struct engine_record *r, struct err *e);
+int ns_connect(struct engine *en, const struct engine_record *r, int pidfd, int *ret_fd, struct err *e);
+int ns_bell(struct engine *en, const struct engine_record *r, int pidfd, int *ret_fd, struct err *e);
+int ns_dial(struct engine *en, const struct engine_record *r, int pidfd, uint16_t port, bool v6, int *ret_fd,
+    struct err *e);
+int ns_seed(struct engine *en, const struct engine_record *r, int pidfd, int bell, int (*made)(void *arg, int seed),
+    void *arg, struct err *e);
 
 /* ns_idle.c. empty: no sandbox lives; all: none is left. */
 int ns_open_cgroups(struct engine *en, bool empty, struct err *e);

@@ -245,6 +245,7 @@ static void on_quiet(void *user)
 	if (q->step == QUIET_MEANT) {
 		http_server_drop_others(q->in->server, q->rq);
 		gate_drop(&q->in->gate);
+		interp_quiet(q->in);
 	}
 	q->step++;
 	timer_arm(q->timer, QUIET_MS);

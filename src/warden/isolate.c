@@ -30,7 +30,7 @@ static const struct {
 };
 
 /* Limits that grow with the number of places for sandboxes: so many for each, and some for the host. The kernel counts
- * the namespaces of all sandboxes of a server as those of one user. An idle sandbox has three processes. */
+ * the namespaces of all sandboxes of a server as those of one user. An idle sandbox has two processes. */
 static const struct {
 	const char *path;
 	uint64_t each, more;

@@ -34,6 +34,7 @@
 #include "warden/service/service.h"
 #include "warden/service/webhooks.h"
 #include "warden/unit.h"
+#include "warden/unit/bell.h"
 #include "warden/unit/network.h"
 #include "warden/volume.h"
 #include "warden/warden.h"
@@ -47,7 +48,8 @@
 #define STOP_WRITES_MS 75000
 #define UNKNOWN_FREE_MB 8192
 #define SLOTS_SPARE 16   /* for sandboxes that are ending */
-#define FILES_EACH 2     /* descriptors that the warden keeps for a sandbox */
+#define FILES_EACH 2     /* descriptors that the warden needs for a sandbox, */
+#define FILES_BELL 2     /* and for its bell */
 #define FILES_OTHER 1024 /* for all else */
 
 struct programs {
@@ -166,6 +168,7 @@ static void on_tick(void *user)
 	refusals_tick(w);
 	warm_tick(w->warm);
 	pairs_tick(w->pairs);
+	bells_tick(w);
 	aside_reap_orphans();
 	timer_arm(w->tick_timer, TICK_MS);
 }
@@ -218,24 +221,34 @@ static int open_loop(struct warden *w, struct err *e)
 	w->on_hup = sigwatch_new(w->loop, SIGHUP, on_hup, w);
 	w->tick_timer = timer_new(w->loop, on_tick, w);
 	w->stop_timer = timer_new(w->loop, on_stop_late, w);
-	if (!w->on_term || !w->on_int || !w->on_hup || !w->tick_timer || !w->stop_timer)
+	if (!w->on_term || !w->on_int || !w->on_hup || !w->tick_timer || !w->stop_timer || bells_begin(w) < 0)
 		return err_set(e, ENOMEM, "make the event loop");
 	return 0;
 }
 
-/* A sandbox takes a descriptor for its first process, and one to be told of out-of-memory kills. Without enough for
- * both, the first comes first. */
+static rlim_t raise_files(rlim_t want)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur >= want)
+		return want;
+	struct rlimit more = { want, l.rlim_max > want ? l.rlim_max : want };
+
+	return setrlimit(RLIMIT_NOFILE, &more) == 0 ? want : l.rlim_cur;
+}
+
+/* A sandbox takes a descriptor for its first process, one to be told of out-of-memory kills, and two for its bell.
+ * Without enough for all, they are left out from the last to the second. */
 static void open_files(struct warden *w)
 {
 	rlim_t want = UNIT_FDS + FILES_OTHER + (rlim_t)FILES_EACH * w->n_slots, least_files = FILES_OTHER + w->n_slots;
-	struct rlimit l;
+	rlim_t bells = raise_files(want + (rlim_t)FILES_BELL * w->n_slots);
 
 	w->max_watched = w->n_slots;
-	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur >= want)
-		return;
-	struct rlimit more = { want, l.rlim_max > want ? l.rlim_max : want };
+	w->bells.max_open = bells <= want ? 0 : (uint32_t)((bells - want) / FILES_BELL);
+	struct rlimit l = { .rlim_cur = raise_files(want) };
 
-	if (setrlimit(RLIMIT_NOFILE, &more) == 0)
+	if (l.rlim_cur >= want)
 		return;
 	if (l.rlim_cur < least_files) {
 		log_warn("the limit of open files may be reached before max_sandboxes", "limit=%llu wanted=%llu",
@@ -443,6 +456,7 @@ static void warden_close(struct warden *w)
 		aside_leave();
 		warden_volumes_free(w);
 		units_free(w);
+		bells_end(w);
 		sigwatch_free(w->on_term);
 		sigwatch_free(w->on_int);
 		sigwatch_free(w->on_hup);

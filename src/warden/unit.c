@@ -23,6 +23,7 @@
 #include "warden/service/egress.h"
 #include "warden/service/refusals.h"
 #include "warden/slots.h"
+#include "warden/unit/bell.h"
 #include "warden/unit/freeze.h"
 #include "warden/unit/limit.h"
 #include "warden/unit/network.h"
@@ -69,6 +70,7 @@ static struct unit *unit_new(struct warden *w, const char *id, uint32_t slot)
 	sb->w = w;
 	sb->pidfd = -1;
 	sb->oom.fd = -1;
+	sb->bell.fd = sb->bell.seed = -1;
 	sb->pair = ENGINE_PAIR_NONE;
 	sb->er.spec.slot = slot;
 	(void)str_copy(sb->er.spec.id, sizeof sb->er.spec.id, str_of(id));
@@ -95,6 +97,7 @@ static void unit_free(struct unit *sb)
 	keeper_free(sb->keeper);
 	pair_drop(&sb->pair);
 	oom_end(sb);
+	bell_close(sb);
 	watch_free(sb->watch);
 	timer_free(sb->timer);
 	unit_freeze_end(sb);
@@ -213,6 +216,7 @@ static void unit_end(struct unit *sb)
 	unit_network_end(sb);
 	watch_free(take_ptr(&sb->watch));
 	oom_end(sb);
+	bell_close(sb);
 	sb->ending_since_ms = clock_mono_ms();
 	on_reap(sb);
 }
@@ -448,6 +452,7 @@ static void on_built(struct unit *sb, int r, const struct engine_record *er, int
 		unit_set_state(sb, UNIT_RUNNING);
 		sb->announced = true;
 		oom_begin(sb);
+		bell_open(sb);
 		log_info("sandbox started", "id=%s slot=%u pid=%d request=%s ms=%llu", sb->er.spec.id, sb->er.spec.slot,
 		    (int)sb->er.pid, sb->request, (unsigned long long)(clock_mono_ms() - sb->asked_ms));
 		if (!sb->telling.seq) /* otherwise the answer waits for atoll-egress */
@@ -498,6 +503,7 @@ void unit_adopt(struct warden *w, const struct record *r)
 		(void)w->ops->hurry(w->engine, &sb->er, false);
 		if (w->ops->freeze(w->engine, &sb->er, sb->frozen, &e) < 0 && e.no != EAGAIN)
 			log_error("could not freeze or thaw a sandbox", "id=%s err=%s", sb->er.spec.id, e.text);
+		bell_open(sb);
 		if (sb->policy && unit_enforce(sb, &e) < 0)
 			log_error("could not restore a network policy: the sandbox has no network", "id=%s err=%s",
 			    sb->er.spec.id, e.text);

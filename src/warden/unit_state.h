@@ -53,6 +53,15 @@ struct unit {
 		uint64_t hurry_since_ms, rest_until_ms;
 		bool hurries;
 	} oom;
+	struct {          /* for seeds that its init wants, see unit/bell.h */
+		int fd;   /* -1: closed */
+		int seed; /* pidfd of the last one made; -1: none */
+		struct watch *watch;
+		bool waits; /* has rung */
+		TAILQ_ENTRY(unit) link;
+		unsigned due;     /* how many it may still have, */
+		uint64_t past_ms; /* at that time */
+	} bell;
 	struct {
 		uint64_t cpu_ns, sent_bytes;
 	} last;                              /* its usage when it ended */

@@ -16,6 +16,7 @@
 #define SLOTS_MAX SLOT_MAX
 #define UNIT_BUCKETS 4096
 
+struct bell_job;
 struct link;
 struct loop;
 struct pairs;
@@ -101,6 +102,15 @@ struct warden {
 	uint32_t n_networking;    /* children that change a sandbox's network */
 	uint32_t next_networking; /* the slot to serve next */
 	uint32_t n_builders, max_builders;
+
+	struct {
+		TAILQ_HEAD(, unit) waiting; /* that have rung */
+		struct bell_job *job;       /* NULL: none runs */
+		struct timer *timer;        /* for the next */
+		uint64_t not_before_ms;
+		uint32_t n_open, max_open; /* descriptors may not suffice for all */
+		bool missing;              /* one could not be opened */
+	} bells;
 
 	struct volume_job *volume_jobs[ENGINE_VOLUME_PLACES]; /* programs that serve volumes */
 	uint32_t n_volume_sets;                               /* children that create or change volumes */

@@ -14,13 +14,25 @@ const TEMPLATE = 'code-interpreter-v1'
 const create = (opt) => createRaw({ templateID: TEMPLATE, timeout: 600 }, opt)
 const WARM = 'import sys; "pandas" in sys.modules'
 
-// In a sandbox: the pid of its seed.
+// In a sandbox with a second context: the pid of the seed that made that. It writes to nobody.
 const SEED =
 	`
 import os, signal
-seed = next(int(p) for p in sorted(os.listdir("/proc")) if p.isdigit() and p != "1" and int(p) != os.getpid() and ` +
-	`"zygote.py" in open(f"/proc/{p}/cmdline").read())
+copies = [int(p) for p in sorted(os.listdir("/proc")) if p.isdigit() and p != "1" and ` +
+	`"zygote.py" in open(f"/proc/{p}/cmdline").read()]
+seed = next(p for p in copies if os.readlink(f"/proc/{p}/fd/1") == "/dev/null")
 `
+const COPIES = 'import subprocess; int(subprocess.getoutput("grep -ls [z]ygote.py /proc/[0-9]*/cmdline | wc -l"))'
+
+const newContext = async (sbx, base) => (await interp(sbx, 'POST', '/contexts', {}, base)).json.id
+
+// A sandbox with a seed: a cell of the second context waits until that is there.
+async function createSeeded(opt) {
+	const sbx = await create(opt)
+	const id = await newContext(sbx, opt?.base)
+	await runCode(sbx, '0', { context_id: id }, opt?.base)
+	return sbx
+}
 
 const status = (pid, field) =>
 	new RegExp(`^${field}:\\s+(.*)$`, 'm').exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
@@ -75,7 +87,7 @@ print(json.dumps([os.getpid(), random.random(), np.random.rand(), np.random.defa
 })
 
 test('a copy holds what is on the list and has the power of any process inside', async () => {
-	const sbx = await create()
+	const sbx = await createSeeded()
 	const { stdout } = await runCode(
 		sbx,
 		`
@@ -154,7 +166,7 @@ test('the zygote has no way to the host', () => {
 // What is mapped from the zygote's mounts could not be named by a checkpoint, and would keep them alive. The one file
 // that copies have mapped is the zygote's memory: each for itself, and none can open it.
 test('a copy has nothing mapped but the memory of the zygote, and its program is that of the sandbox', async () => {
-	const sbx = await create()
+	const sbx = await createSeeded()
 	const { stdout } = await runCode(
 		sbx,
 		`${SEED}
@@ -236,22 +248,106 @@ test('two sandboxes have machine ids and tokens of their own', async () => {
 	await Promise.all(all.map((sbx) => killRaw(sbx)))
 })
 
-test('without its seed a sandbox starts interpreters the ordinary way', async () => {
+test('a sandbox has no process beside its first context', async () => {
 	const sbx = await create()
-	await runCode(sbx, `${SEED}os.kill(seed, signal.SIGKILL)`)
-	assert.equal((await runCode(sbx, '1 + 1')).text, '2')
-	const { id } = (await interp(sbx, 'POST', '/contexts', {})).json
-	assert.equal((await runCode(sbx, WARM, { context_id: id })).text, 'False')
+	assert.equal((await runCode(sbx, COPIES)).text, '1')
 	await killRaw(sbx)
 })
 
-test('a seed that hangs is given up', async () => {
+test('a context that is asked for later is warm, and its seed ends when it has nothing to do', async () => {
 	const sbx = await create()
+	await runCode(sbx, 'x = 41')
+	const id = await newContext(sbx)
+	assert.equal((await runCode(sbx, WARM, { context_id: id })).text, 'True')
+	assert.equal((await runCode(sbx, COPIES)).text, '3')
+	assert.ok(await until(async () => (await runCode(sbx, COPIES)).text === '2', 60000, 250), 'it is still there')
+	await interp(sbx, 'POST', `/contexts/${id}/restart`)
+	assert.equal((await runCode(sbx, WARM, { context_id: id })).text, 'True')
+	assert.equal((await runCode(sbx, 'x + 1')).text, '42')
+	await killRaw(sbx)
+})
+
+test('a seed that is killed is replaced', async () => {
+	const sbx = await createSeeded()
+	await runCode(sbx, `${SEED}os.kill(seed, signal.SIGKILL)`)
+	assert.equal((await runCode(sbx, '1 + 1')).text, '2')
+	const id = await newContext(sbx)
+	assert.equal((await runCode(sbx, WARM, { context_id: id })).text, 'True')
+	assert.equal((await runCode(sbx, COPIES)).text, '4') // three contexts and one seed
+	await killRaw(sbx)
+})
+
+test('a seed that hangs is given up, and the next one takes its place', async () => {
+	const sbx = await createSeeded()
 	await runCode(sbx, `${SEED}os.kill(seed, signal.SIGSTOP)`)
-	const { id } = (await interp(sbx, 'POST', '/contexts', {})).json
-	assert.equal((await runCode(sbx, WARM, { context_id: id })).text, 'False')
+	const ids = [await newContext(sbx)]
+	assert.equal((await runCode(sbx, WARM, { context_id: ids[0] })).text, 'False')
+	assert.equal((await runCode(sbx, COPIES)).text, '3') // two contexts and that seed
+	ids.push(await newContext(sbx))
+	assert.equal((await runCode(sbx, WARM, { context_id: ids[1] })).text, 'True')
+	assert.equal((await runCode(sbx, COPIES)).text, '4')
 	assert.equal((await runCode(sbx, '1 + 1')).text, '2')
 	await killRaw(sbx)
+})
+
+// As init asks for a seed, and for a copy that becomes root.
+const RING = `
+import array, socket, struct
+def ring():
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.settimeout(20)
+    try:
+        s.connect("\\0atoll-seed")
+        fds = array.array("i", [0, 1, 2, s.fileno()])
+        s.sendmsg([struct.pack("=5I", 1, 0, 0, 0, 1)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
+        return s.recv(64)
+    except ConnectionResetError:
+        return b""
+`
+
+test('nobody but pid 1 gets a seed', async () => {
+	const sbx = await create()
+	for (const user of ['root', 'user']) {
+		const { events } = await start(sbx, `exec python3 -c '${RING}\nprint(ring(), flush=True)'`, { user })
+		assert.ok(await until(() => outputOf(events).includes("b''"), 30000, 20), outputOf(events))
+		assert.equal((await runCode(sbx, COPIES)).text, '1')
+	}
+	// Who rings all the time costs its own sandbox the seeds, and nobody else.
+	await start(sbx, `exec python3 -c '${RING}\nwhile True:\n    ring()'`, { user: 'user' })
+	const other = await createSeeded()
+	assert.equal((await runCode(other, COPIES)).text, '3')
+	const id = await newContext(sbx)
+	assert.equal((await runCode(sbx, '6 * 7', { context_id: id })).text, '42')
+	await Promise.all([sbx, other].map((s) => killRaw(s)))
+})
+
+test('a sandbox that asks for seeds all the time gets some, and then starts interpreters itself', async () => {
+	const sbx = await create()
+	const all = []
+	for (let i = 0; i < 6; i++) {
+		const id = await newContext(sbx)
+		all.push((await runCode(sbx, WARM, { context_id: id })).text)
+		if (all.at(-1) === 'True') await runCode(sbx, `${SEED}os.kill(seed, signal.SIGKILL)`)
+		await interp(sbx, 'DELETE', `/contexts/${id}`)
+	}
+	assert.deepEqual(all.slice(0, 4), ['True', 'True', 'True', 'True'])
+	await killRaw(sbx)
+})
+
+// A restored sandbox is not below the user namespace that the zygote has power over.
+test('a sandbox with a seed is copied with its memory, and both get contexts afterwards', async () => {
+	const sbx = await createSeeded()
+	await runCode(sbx, 'x = 41')
+	const made = await api('POST', `/sandboxes/${sbx.sandboxID}/snapshots`, {})
+	assert.equal(made.status, 201, made.text)
+	const copy = await createRaw({ templateID: made.json.snapshotID, timeout: 600 })
+	for (const s of [sbx, copy]) {
+		assert.equal((await runCode(s, 'x + 1')).text, '42')
+		const id = await newContext(s)
+		assert.equal((await runCode(s, WARM, { context_id: id })).text, s === sbx ? 'True' : 'False')
+		await killRaw(s)
+	}
+	await api('DELETE', `/templates/${made.json.snapshotID}`)
 })
 
 test('a context that is killed before its first cell starts again', async () => {
@@ -259,9 +355,10 @@ test('a context that is killed before its first cell starts again', async () => 
 	const { id } = (await interp(sbx, 'POST', '/contexts', {})).json
 	await runCode(
 		sbx,
-		`${SEED}
+		`
+import os, signal
 for p in os.listdir("/proc"):
-	if p.isdigit() and int(p) not in (1, seed, os.getpid()) and "zygote.py" in open(f"/proc/{p}/cmdline").read():
+	if p.isdigit() and int(p) not in (1, os.getpid()) and "zygote.py" in open(f"/proc/{p}/cmdline").read():
 		os.kill(int(p), signal.SIGKILL)
 		while os.path.exists(f"/proc/{p}"):
 			pass`,
@@ -287,9 +384,12 @@ test('a zygote that dies is replaced, and no sandbox of it is hurt', async () =>
 	process.kill(pid, 'SIGKILL')
 	assert.equal((await runCode(sbx, 'x + 1')).text, '42')
 	const { id } = (await interp(sbx, 'POST', '/contexts', {})).json
-	assert.equal((await runCode(sbx, WARM, { context_id: id })).text, 'True')
+	assert.equal((await runCode(sbx, '6 * 7', { context_id: id })).text, '42')
 	await warm()
 	assert.notEqual(zygote(), pid)
+	// the copies of a sandbox are of one zygote
+	const later = await newContext(sbx)
+	assert.equal((await runCode(sbx, WARM, { context_id: later })).text, 'False')
 	await killRaw(sbx)
 })
 

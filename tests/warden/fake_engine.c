@@ -124,6 +124,36 @@ static int fake_connect(struct engine *en, const struct engine_record *r, int pi
 	return 0;
 }
 
+/* Its init rings all the time. */
+static int fake_bell(struct engine *en, const struct engine_record *r, int pidfd, int *ret_fd, struct err *e)
+{
+	(void)en;
+	(void)r;
+	(void)pidfd;
+	*ret_fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+	return *ret_fd < 0 ? err_sys(e, "eventfd") : 0;
+}
+
+/* A seed that soon exits, of a maker that may still be at work when the sandbox is frozen or killed. */
+static int fake_seed(struct engine *en, const struct engine_record *r, int pidfd, int bell,
+    int (*made)(void *arg, int seed), void *arg, struct err *e)
+{
+	pid_t pid = fork();
+
+	(void)en;
+	if (pid < 0)
+		return err_sys(e, "fork");
+	if (pid == 0) {
+		(void)usleep(5000);
+		_exit(0);
+	}
+	int seed = fcntl(bell, F_GETFD) < 0 || fcntl(pidfd, F_GETFD) < 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
+	int no = seed < 0 ? errno : -made(arg, seed);
+
+	(void)usleep((useconds_t)(r->pid % 7) * 1000);
+	return no ? err_set(e, no, "report the seed") : 0;
+}
+
 static int fake_dial(struct engine *en, const struct engine_record *r, int pidfd, uint16_t port, bool v6, int *ret_fd,
     struct err *e)
 {
@@ -337,6 +367,8 @@ const struct engine_ops engine_ns = {
 	.start = fake_start,
 	.adopt = fake_adopt,
 	.connect = fake_connect,
+	.bell = fake_bell,
+	.seed = fake_seed,
 	.dial = fake_dial,
 	.freeze = fake_freeze,
 	.network = fake_network,

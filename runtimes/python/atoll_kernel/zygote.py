@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A warm interpreter and its copies.
 
-The zygote imports what is slow and then waits on a socket for builders. For each sandbox it forks a seed: a copy that
-joins the sandbox and stays there untouched, to fork one process per context when atoll-init asks. All namespace work is
+The zygote imports what is slow and then waits on a socket for builders. For each sandbox it forks a copy that joins the
+sandbox and waits there untouched, until atoll-init makes it the sandbox's first context. A copy that is asked for later
+is a seed: it forks one process per context, and ends when it has had nothing to do for a while. All namespace work is
 done by the small library that atolld brings along (src/engine/zygote/join_lib.c); a process made by it has pid 1 of its
 pid namespace as its parent.
 """
@@ -34,7 +35,9 @@ PAGES_MAX = 65536
 READ_SIZE = 1 << 16
 LEARN_S = 30
 REQUEST_MAX = 2048
-REQUEST_HEAD = struct.Struct("=IIII")  # id, uid, gid, number of groups; then the groups
+REQUEST_HEAD = struct.Struct("=IIII")  # id, uid, gid, number of groups; then the groups, and maybe flags
+BECOME = 1  # flag: do not fork, be that process
+IDLE_S = 10  # then a seed that has forked ends
 REPLY = struct.Struct("=Ii")  # id, pid or -errno
 WANTED = (
     "numpy",
@@ -221,12 +224,11 @@ class Seed:
     def __init__(self, copier, kernel, sock):
         self.copier, self.kernel, self.sock = copier, kernel, sock
 
-    def _context(self, head, data, fds):
-        _, uid, gid, n = head
-        groups = struct.unpack_from(f"={n}I", data, REQUEST_HEAD.size)
+    def _context(self, uid, gid, groups, fds):
         self.sock.detach()
         _keep_only(*fds)
-        os.setsid()
+        if os.getsid(0) != os.getpid():
+            os.setsid()
         self.copier.become(uid, gid, groups)
         gc.enable()
         reseed.all_of_them()
@@ -239,19 +241,30 @@ class Seed:
             os.execv(sys.executable, [sys.executable, sys.argv[0]])
         self.kernel.serve(Wire())
 
+    def _request(self):
+        """None at the end, else (id, flags, uid, gid, groups, fds)."""
+        data, fds, _, _ = socket.recv_fds(self.sock, REQUEST_MAX, 4)
+        if not data:
+            return None
+        n, uid, gid, n_groups = REQUEST_HEAD.unpack_from(data)
+        *groups, flags = struct.unpack_from(f"={n_groups + 1}I", data + bytes(4), REQUEST_HEAD.size)
+        return n, flags, uid, gid, groups, fds
+
     def serve(self):
-        while True:
-            data, fds, _, _ = socket.recv_fds(self.sock, REQUEST_MAX, 4)
-            if not data:
-                return
-            head = REQUEST_HEAD.unpack_from(data)
-            pid = self.copier.fork()
-            if pid == 0:
-                self._context(head, data, fds)
+        while request := self._request():
+            n, flags, *who, fds = request
+            pid = os.getpid() if flags & BECOME else self.copier.fork()
+            if flags & BECOME:
+                self.sock.send(REPLY.pack(n, pid))
+            if flags & BECOME or pid == 0:
+                self._context(*who, fds)
                 return
             for fd in fds:
                 os.close(fd)
-            self.sock.send(REPLY.pack(head[0], pid))
+            self.sock.send(REPLY.pack(n, pid))
+            if not select.select([self.sock], [], [], IDLE_S)[0]:
+                break
+        os._exit(0)  # with nothing of Python's own end: it would make pages its own that are still shared
 
 
 class Zygote:

@@ -19,6 +19,8 @@
 #include "engine/cgroup/cgroup.h"
 
 #define NUMBER_DIGITS 16
+#define FEW_PROCS 64 /* an interpreter is among the first, and has it in its first mappings */
+#define FEW_LINES 3000
 
 int base_create(int dir, const char *key, char ret_name[BASE_NAME_SIZE], int *ret_fd, struct err *e)
 {
@@ -154,8 +156,8 @@ static int take_mapping(int dir, int pid, const char *range, const char *name, s
 	return 1;
 }
 
-/* 1: found. */
-static int look_at(int dir, int pid, struct base_found *ret)
+/* 1: found; -E2BIG: not among so many lines. */
+static int look_at(int dir, int pid, size_t *lines, struct base_found *ret)
 {
 	char path[32], *line = NULL;
 	size_t size = 0;
@@ -166,6 +168,12 @@ static int look_at(int dir, int pid, struct base_found *ret)
 
 	while (f && r == 0 && getline(&line, &size, f) > 0) {
 		char name[BASE_NAME_SIZE];
+
+		if (*lines == 0) {
+			r = -E2BIG;
+			break;
+		}
+		(*lines)--;
 		char *end = strchr(line, ' ');
 
 		line[strcspn(line, "\n")] = '\0';
@@ -183,15 +191,44 @@ static int look_at(int dir, int pid, struct base_found *ret)
 int base_find(int dir, int cgroup_fd, struct base_found *ret, struct err *e)
 {
 	FILE *f = cgroup_procs(cgroup_fd);
+	size_t lines = SIZE_MAX;
 	int pid, r = 0;
 
 	*ret = BASE_NONE;
 	if (!f)
 		return err_sys(e, "list its processes");
 	while (r == 0 && fscanf(f, "%d", &pid) == 1)
-		r = look_at(dir, pid, ret);
+		r = look_at(dir, pid, &lines, ret);
 	(void)fclose(f);
 	return r < 0 ? err_set(e, -r, "find what it shares with the zygote: %s", strerror(-r)) : 0;
+}
+
+/* 1: found, 0: there is none, or an error if it would be too much to look at. */
+static int look_at_few(int dir, int cgroup_fd, ino_t *ret)
+{
+	struct base_found b = BASE_NONE;
+	FILE *f = cgroup_procs(cgroup_fd);
+	struct stat st = { 0 };
+	size_t lines = FEW_LINES;
+	int pid, n = 0, r = f ? 0 : -errno;
+
+	while (r == 0 && fscanf(f, "%d", &pid) == 1)
+		r = n++ < FEW_PROCS ? look_at(dir, pid, &lines, &b) : -E2BIG;
+	if (f)
+		(void)fclose(f);
+	if (r > 0 && fstat(b.fd, &st) < 0)
+		r = -errno;
+	fd_close(b.fd);
+	*ret = st.st_ino;
+	return r;
+}
+
+bool base_agrees(int dir, int a, int b)
+{
+	ino_t of_a, of_b;
+	int r = look_at_few(dir, a, &of_a);
+
+	return r == 0 || (r > 0 && look_at_few(dir, b, &of_b) > 0 && of_a == of_b);
 }
 
 /* --- saving ------------------------------------------------------------------------------------------------- */

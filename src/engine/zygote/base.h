@@ -42,6 +42,9 @@ struct base_found {
 
 /* Finds the file that a process of that cgroup has mapped. */
 int base_find(int dir, int cgroup_fd, struct base_found *ret, struct err *e);
+/* Whether no process of a has another one mapped than the first of b that has one. Looks at few mappings of few
+ * processes; false also if it cannot tell. */
+bool base_agrees(int dir, int a, int b);
 
 int base_save(int image, const struct base_found *b, struct err *e); /* saves it in a checkpoint */
 /* Opens for reading the file that the checkpoint was made with. If it is gone, it is recreated from the

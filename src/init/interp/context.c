@@ -20,6 +20,7 @@
 
 #define START_MS 60000  /* a runtime that is not ready by then is killed, */
 #define FORK_MS 15000   /* a process forked by the seed is replaced by a fresh one */
+#define LOST_MAX 2      /* seeds that are tried; the next time it is a fresh process */
 #define INSIST_MS 1000  /* between two interrupts of code whose client has disconnected, */
 #define INSIST_TIMES 10 /* this many; then it is killed as soon as another execution waits */
 #define LAST_WORDS 2000 /* output of a runtime that fails to start, kept for the error */
@@ -40,6 +41,7 @@ struct context {
 	bool rehearsed;      /* its process has rehearsed, or is doing so */
 	bool lost_state;     /* killed because it did not react: the next execution is notified */
 	bool no_fork;        /* a process forked by the seed failed to start */
+	unsigned lost;       /* processes that no seed made, one after the other */
 	struct timer *timer; /* STARTING: limit; BUSY with an orphan: next interrupt */
 	struct buf words;
 };
@@ -153,6 +155,7 @@ static void on_message(void *user, const char *type, const json_t *msg)
 	struct kernel_cell cell;
 
 	if (c->state == CONTEXT_STARTING && strcmp(type, "ready") == 0) {
+		c->lost = 0;
 		if (rehearse(c))
 			return;
 		set_state(c, CONTEXT_IDLE);
@@ -213,7 +216,9 @@ static void on_end(void *user, int status)
 	c->kernel = NULL; /* it frees itself */
 	text_status(status, how);
 	if (c->state == CONTEXT_STARTING && fork) {
-		if (status != KERNEL_LOST) {
+		if (status == KERNEL_LOST || status == KERNEL_LATE) {
+			c->lost = status == KERNEL_LATE ? LOST_MAX : c->lost + 1;
+		} else {
 			log_warn("a copy of the warm interpreter exited: starting a new interpreter", "how=%s", how);
 			c->no_fork = true;
 		}
@@ -227,7 +232,7 @@ static void on_end(void *user, int status)
 	if (c->state == CONTEXT_BUSY)
 		x = queue_take(c);
 	set_state(c, CONTEXT_COLD);
-	if (x && status != KERNEL_LOST && (status & STATUS_OOM)) {
+	if (x && status >= 0 && (status & STATUS_OOM)) {
 		char why[OOM_TEXT_SIZE];
 
 		oom_text(&c->in->oom, status, why);
@@ -258,7 +263,8 @@ int context_warm(struct context *c, struct err *e)
 		return 0;
 	buf_clear(&c->words);
 	c->rehearsed = false;
-	if (kernel_start(c->in, &c->runtime, c->cwd, !c->no_fork, &kernel_ops, c, &c->kernel, e) < 0)
+	if (kernel_start(c->in, &c->runtime, c->cwd, !c->no_fork && c->lost < LOST_MAX, &kernel_ops, c, &c->kernel, e) <
+	    0)
 		return -e->no;
 	set_state(c, CONTEXT_STARTING);
 	if (kernel_is_fork(c->kernel))

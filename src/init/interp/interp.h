@@ -4,7 +4,7 @@
  *	interp_rest	the requests		interp_context	a context, its queue and its runtime process
  *	interp_execute	one /execute stream	interp_kernel	that process and the messages exchanged with it
  *	interp_event	the events' JSON	interp_runtime	which program runs a language
- *	interp_ready	waiting for starts	interp_seed	the process that forks runtimes
+ *	interp_ready	waiting for starts	interp_seed	copies of the warm Python
  *	interp_state	the data of all of them
  *
  * docs/protocol-runtime.md describes the messages of the runtimes. */
@@ -21,6 +21,9 @@ void interp_serve(struct init *in, struct http_req *rq);
 
 /* Called at the start. seed_fd is a socket to the seed, or -1. */
 void interp_open(struct init *in, int seed_fd);
+
+/* Before the sandbox is frozen: ends the connection to its seed, of which the other end may be outside. */
+void interp_quiet(struct init *in);
 
 /* Called after /init, when the sandbox has its id and variables: starts the contexts that the template wants warm. */
 void interp_wake(struct init *in);

@@ -39,9 +39,11 @@ struct kernel {
 	struct init *in;
 	const struct kernel_ops *ops; /* NULL: no more callbacks */
 	void *user;
-	pid_t pid;      /* 0: unknown, or ended */
-	uint32_t asked; /* id of the outstanding request to the seed; 0: none */
+	pid_t pid;         /* 0: unknown, or ended */
+	struct seed *seed; /* it was requested from */
+	uint32_t asked;    /* id of the outstanding request to it; 0: none */
 	bool by_seed;
+	bool lost;    /* its seed has ended before it was there */
 	bool judging; /* it has ended; on_end waits for oom_judge() */
 	int status;
 	struct stream *ctl;
@@ -288,14 +290,14 @@ bool interp_reaped(struct init *in, pid_t pid, int status)
 	return true;
 }
 
-/* Processes that the seed forks. */
+/* Processes that are copies. */
 
-static void on_forked(void *user, uint32_t id, pid_t pid)
+static void on_forked(void *user, struct seed *s, uint32_t id, pid_t pid)
 {
 	struct init *in = user;
 	struct kernel **at = &in->interp.kernels;
 
-	while (*at && (*at)->asked != id)
+	while (*at && ((*at)->seed != s || (*at)->asked != id))
 		at = &(*at)->next;
 	if (id == 0 || !*at)
 		return;
@@ -310,15 +312,23 @@ static void on_forked(void *user, uint32_t id, pid_t pid)
 		signal_all(*at, SIGKILL); /* killed by kernel_kill() meanwhile */
 }
 
-static void on_seed_end(void *user)
+/* Their owners may ask for others at once, of which the new seed is in the same place. */
+static void on_seed_end(void *user, struct seed *s)
 {
 	struct init *in = user;
+	bool late = s->late;
 
+	for (struct kernel *k = in->interp.kernels; k; k = k->next) {
+		k->lost = k->asked && k->seed == s;
+		k->asked = k->lost ? 0 : k->asked;
+	}
 	for (struct kernel **at = &in->interp.kernels; *at;) {
-		if ((*at)->asked)
-			finish(at, KERNEL_LOST);
-		else
+		if ((*at)->lost) {
+			finish(at, late ? KERNEL_LATE : KERNEL_LOST);
+			at = &in->interp.kernels;
+		} else {
 			at = &(*at)->next;
+		}
 	}
 }
 
@@ -391,7 +401,25 @@ static bool seedable(const struct runtime *rt)
 	return strcmp(rt->language, "python") == 0;
 }
 
-/* Forks it from the seed if there is one, else starts it by exec. */
+/* From the first copy, from the seed if there is one, or from a new one: a seed ends by itself, and may just have. */
+static int ask(struct kernel *k, const struct seed_request *rq)
+{
+	struct interp *ip = &k->in->interp;
+
+	k->seed = &ip->first;
+	if (seed_ask(k->seed, rq, &k->asked) == 0)
+		return 0;
+	k->seed = &ip->seed;
+	if (seed_ask(k->seed, rq, &k->asked) == 0)
+		return 0;
+	if (ip->seed.fd >= 0)
+		seed_close(&ip->seed);
+	int r = seed_ring(&ip->seed, k->in->loop, &kernel_seed_ops, k->in);
+
+	return r < 0 ? r : seed_ask(k->seed, rq, &k->asked);
+}
+
+/* Takes a copy if it can get one, else starts it by exec. */
 static int make(struct kernel *k, const struct spawn *sp, bool by_seed, struct err *e)
 {
 	struct seed_request rq = {
@@ -402,7 +430,7 @@ static int make(struct kernel *k, const struct spawn *sp, bool by_seed, struct e
 		.fds = { sp->in, sp->out, sp->err, sp->ctl },
 	};
 
-	k->by_seed = by_seed && seed_ask(&k->in->interp.seed, &rq, &k->asked) == 0;
+	k->by_seed = by_seed && ask(k, &rq) == 0;
 	return k->by_seed ? 0 : spawn(sp, &k->pid, e);
 }
 
@@ -526,7 +554,7 @@ void kernel_spare(struct init *in, const struct runtime *rt)
 	struct user u;
 
 	userdb_load(&users);
-	if (in->interp.seed.fd < 0 || !seedable(rt) || userdb_find(&users, str_of(rt->user), &u) < 0)
+	if (in->interp.first.fd < 0 || !seedable(rt) || userdb_find(&users, str_of(rt->user), &u) < 0)
 		return;
 	/* A dummy program: if the seed cannot take the request, there is no spare process. */
 	struct spawn sp = {

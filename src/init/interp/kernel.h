@@ -20,7 +20,9 @@ struct seed_ops;
 
 #define KERNEL_LINE_MAX (32 * 1024 * 1024) /* one message of a runtime */
 
-#define KERNEL_LOST (-1) /* the seed ended or was abandoned before it forked the process: start it again */
+/* Instead of a status: the seed ended before it made the process, or did not answer in time: start it again. */
+#define KERNEL_LOST (-1)
+#define KERNEL_LATE (-2)
 
 enum kernel_stream { KERNEL_STDOUT, KERNEL_STDERR };
 
@@ -28,7 +30,7 @@ struct kernel_ops {
 	void (*on_output)(void *user, enum kernel_stream which, struct str bytes);
 	void (*on_message)(void *user, const char *type, const json_t *msg); /* borrowed */
 	void (*on_too_long)(void *user);        /* a message was longer than KERNEL_LINE_MAX and was dropped */
-	void (*on_end)(void *user, int status); /* status of waitpid(), or KERNEL_LOST */
+	void (*on_end)(void *user, int status); /* status of waitpid(), or one of the above */
 };
 
 struct kernel_cell { /* borrowed */

@@ -257,9 +257,16 @@ static void spare_one(struct init *in, const char *language)
 
 void interp_open(struct init *in, int seed_fd)
 {
-	seed_open(&in->interp.seed, in->loop, seed_fd, &kernel_seed_ops, in);
+	seed_open(&in->interp.first, in->loop, seed_fd, true, &kernel_seed_ops, in);
+	seed_open(&in->interp.seed, in->loop, -1, false, &kernel_seed_ops, in);
 	if (seed_fd >= 0)
 		each_warm(in, spare_one);
+}
+
+void interp_quiet(struct init *in)
+{
+	if (in->interp.seed.fd >= 0)
+		seed_close(&in->interp.seed);
 }
 
 void interp_wake(struct init *in)

@@ -17,8 +17,9 @@ struct interp {
 	struct context *contexts; /* in order of creation */
 	size_t n_contexts;
 	struct kernel *kernels; /* every runtime process that has not been reaped */
-	struct seed seed;
-	struct kernel *spare; /* forked by the seed, waiting for its first message; NULL: none */
+	struct seed first;      /* the copy that came with the sandbox */
+	struct seed seed;       /* the one that was asked for later */
+	struct kernel *spare;   /* a copy that waits for its first message; NULL: none */
 	uid_t spare_uid;
 	struct http_server *inside; /* /health for programs in the sandbox */
 	struct asker *askers;       /* requests that wait until no context is starting */

@@ -12,6 +12,7 @@
 #include "warden/front_send.h"
 #include "warden/keeper.h"
 #include "warden/records.h"
+#include "warden/unit/bell.h"
 #include "warden/unit_state.h"
 #include "warden/warden.h"
 
@@ -48,6 +49,7 @@ static void give_up(struct unit *sb, const struct err *why)
 	    sb->w->ops->freeze(sb->w->engine, &sb->er, false, &e) < 0)
 		log_warn("could not thaw a sandbox", "id=%s err=%s", sb->er.spec.id, e.text);
 	answer(sb, -why->no, why);
+	bell_open(sb);
 }
 
 static void look(struct unit *sb)
@@ -73,6 +75,7 @@ static void look(struct unit *sb)
 		give_up(sb, &e);
 	else
 		answer(sb, note(sb, on, &e), &e);
+	bell_open(sb);
 }
 
 static void on_look(void *user)
@@ -93,6 +96,8 @@ static void begin(struct unit *sb, uint32_t seq, bool thaws, uint64_t give_up_ms
 	sb->freezing.thaws = thaws;
 	sb->freezing.life = sb->w->life;
 	sb->freezing.until_ms = clock_mono_ms() + give_up_ms;
+	if (!thaws)
+		bell_close(sb);
 	look(sb);
 }
 
@@ -110,6 +115,7 @@ void unit_thaw_quietly(struct unit *sb)
 
 	if (sb->w->ops->freeze(sb->w->engine, &sb->er, false, &e) < 0 || note(sb, false, &e) < 0)
 		log_error("could not thaw a sandbox", "id=%s err=%s", sb->er.spec.id, e.text);
+	bell_open(sb);
 }
 
 void unit_thaw(struct unit *sb, uint32_t seq)

@@ -4,9 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -26,8 +29,9 @@ struct seen {
 	pid_t pid;
 };
 
-static void on_forked(void *user, uint32_t id, pid_t pid)
+static void on_forked(void *user, struct seed *s, uint32_t id, pid_t pid)
 {
+	(void)s;
 	struct seen *n = user;
 
 	n->forked++;
@@ -36,8 +40,9 @@ static void on_forked(void *user, uint32_t id, pid_t pid)
 	loop_stop(n->loop);
 }
 
-static void on_end(void *user)
+static void on_end(void *user, struct seed *s)
 {
+	(void)s;
 	struct seen *n = user;
 
 	n->ended++;
@@ -53,7 +58,7 @@ static void without(void **state)
 	uint32_t id;
 
 	(void)state;
-	seed_open(&s, NULL, -1, &ops, &n);
+	seed_open(&s, NULL, -1, false, &ops, &n);
 	assert_int_equal(seed_ask(&s, &plain, &id), -ENOTCONN);
 }
 
@@ -69,11 +74,11 @@ static void request(void **state)
 
 	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	seed_open(&s, loop, pair[0], &ops, &n);
+	seed_open(&s, loop, pair[0], false, &ops, &n);
 	assert_int_equal(seed_ask(&s, &plain, &id), 0);
 	assert_int_equal(id, 1);
-	assert_int_equal(fd_recv(pair[1], msg, sizeof(msg), fds, 4, &n_fds), 6 * sizeof(*msg));
-	assert_memory_equal(msg, ((uint32_t[]) { 1, 1000, 100, 2, 7, 8 }), 6 * sizeof(*msg));
+	assert_int_equal(fd_recv(pair[1], msg, sizeof(msg), fds, 4, &n_fds), 7 * sizeof(*msg));
+	assert_memory_equal(msg, ((uint32_t[]) { 1, 1000, 100, 2, 7, 8, 0 }), 7 * sizeof(*msg));
 	assert_int_equal(n_fds, 4);
 	assert_int_equal(fstat(0, &a), 0);
 	assert_int_equal(fstat(fds[3], &b), 0);
@@ -111,7 +116,7 @@ static void answers(void **state)
 
 	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	seed_open(&s, loop, pair[0], &ops, &n);
+	seed_open(&s, loop, pair[0], false, &ops, &n);
 	assert_int_equal(seed_ask(&s, &plain, &id), 0);
 	assert_int_equal(send(pair[1], &a, sizeof a, 0), sizeof a);
 	loop_run(loop);
@@ -126,10 +131,55 @@ static void answers(void **state)
 	loop_free(loop);
 }
 
+/* It becomes the process of the first request, so it cannot take another. */
+static void once(void **state)
+{
+	struct loop *loop = loop_new();
+	struct seen n = { .loop = loop };
+	struct seed s;
+	uint32_t id = 0, msg[16];
+	int pair[2], fds[4];
+	size_t n_fds;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	seed_open(&s, loop, pair[0], true, &ops, &n);
+	assert_int_equal(seed_ask(&s, &plain, &id), 0);
+	assert_int_equal(fd_recv(pair[1], msg, sizeof(msg), fds, 4, &n_fds), 7 * sizeof(*msg));
+	assert_int_equal(msg[6], SEED_BECOME);
+	for (size_t i = 0; i < n_fds; i++)
+		close(fds[i]);
+	assert_int_equal(seed_ask(&s, &plain, &id), -ENOTCONN);
+	seed_close(&s);
+	close(pair[1]);
+	loop_free(loop);
+}
+
+/* A process of the sandbox that has taken the name of the bell gets nothing. */
+static void false_bell(void **state)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX, .sun_path = "\0" SEED_BELL };
+	struct loop *loop = loop_new();
+	struct seen n = { .loop = loop };
+	struct seed s = { .fd = -1 };
+
+	(void)state;
+	assert_int_equal(unshare(CLONE_NEWUSER | CLONE_NEWNET), 0); /* where the name is free */
+	assert_true(seed_ring(&s, loop, &ops, &n) < 0);
+	autoclose int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, offsetof(struct sockaddr_un, sun_path) + sizeof SEED_BELL),
+	    0);
+	assert_int_equal(listen(fd, 1), 0);
+	assert_int_equal(seed_ring(&s, loop, &ops, &n), -EPERM);
+	assert_int_equal(s.fd, -1);
+	loop_free(loop);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(without), cmocka_unit_test(request),
-		cmocka_unit_test(answers) };
+		cmocka_unit_test(answers), cmocka_unit_test(once), cmocka_unit_test(false_bell) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
