@@ -81,6 +81,7 @@ const USAGE = `usage: bench/run [OPTION...]
   --zram MB                density: idle memory goes to a compressed swap device of this size (default: it stays)
   --idle-after S           density: after this time (default: 60)
   --against BUILD_DIR      also this other build, in turns
+  --minutes N              console: how long one is left open (default: 5, with --quick 1)
   --runsc PROGRAM          gVisor's runsc (default: the one in PATH)
   --peer-envd URL          beside: a server that speaks the protocol of E2B's envd
   --peer-interpreter URL   beside: one that speaks that of E2B's interpreter server
@@ -105,6 +106,7 @@ const VALUES = {
 	'--template': (opt, value) => (opt.template = value),
 	'--zram': (opt, value) => (opt.zram = count(value)),
 	'--idle-after': (opt, value) => (opt.idleAfter = count(value)),
+	'--minutes': (opt, value) => (opt.minutes = count(value)),
 	'--runsc': (opt, value) => (opt.runsc = value),
 	'--peer-envd': (opt, value) => (opt.peerEnvd = new URL(value).origin),
 	'--peer-interpreter': (opt, value) => (opt.peerInterpreter = new URL(value).origin),
@@ -340,7 +342,7 @@ async function measure(opt, result) {
 	}
 	if (wanted('console'))
 		await part('console', consoleConfig, async (server) => {
-			result.console = await consoles(server, opt.quick)
+			result.console = await consoles(server, opt.quick, opt.minutes)
 		})
 	if (wanted('walls')) {
 		await part('walls', wallsConfig, async (server) => {

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The web console in Chromium on loopback: first paint, interactive, scrolling a long list, echo of keys, a cell.
 import { goto, login, noBrowser, visitor, closeBrowser } from '../tests/lib/browser.mjs'
-import { createRaw } from '../tests/lib/client.mjs'
-import { stats } from './measure.mjs'
+import { api, createRaw } from '../tests/lib/client.mjs'
+import { cpuSeconds, frontOf, stats } from './measure.mjs'
+import { rssOf } from '../tests/lib/host.mjs'
 
 export const CONFIG = { log_level: 'warn' }
 const ROWS = 5000
+const OPEN = 50
+const PER_KEY = 10 // a key has 32 sessions at most
+const SETTLE_MS = 20000
 
 // A cold cache each time; interactive: the page that was asked for has answered.
 async function load(who) {
@@ -116,7 +120,59 @@ async function cells(page, n) {
 	return took
 }
 
-export async function consoles(server, quick) {
+const wait = (ms) => new Promise((done) => setTimeout(done, ms))
+
+// Memory of the front with that many browsers at the console, each on a page that asks again and again.
+async function openOnes(server, sbx) {
+	const opt = { base: server.url, key: server.key }
+	const front = frontOf(server)
+	const before = rssOf(front)
+	const pages = ['', '/sandboxes', '/audit', '/terminal', '/files', '/metrics', '/logs', '/processes']
+	const all = []
+	let most = 0
+	try {
+		let key
+		for (let i = 0; i < OPEN; i++) {
+			if (i % PER_KEY === 0)
+				key = (await api('POST', '/api-keys', { name: `console-${i}` }, opt)).json.key
+			const who = await visitor({ ...opt, width: 1000, height: 700 })
+			all.push(who)
+			await login(who.page, key)
+			const at = pages[i % pages.length]
+			const of = ['', '/sandboxes', '/audit'].includes(at) ? at : `/sandboxes/${sbx.sandboxID}${at}`
+			await goto(who.page, of || '/')
+			most = Math.max(most, rssOf(front))
+		}
+		for (const end = Date.now() + SETTLE_MS; Date.now() < end; await wait(500))
+			most = Math.max(most, rssOf(front))
+		return { n: OPEN, before, most, after: rssOf(front) }
+	} finally {
+		for (const who of all) await who.close()
+	}
+}
+
+// The front's share of a core over some time, in percent.
+async function share(server, minutes) {
+	const front = frontOf(server)
+	const [cpu, begun] = [cpuSeconds(front), performance.now()]
+	await wait(minutes * 60000)
+	const seconds = (performance.now() - begun) / 1000
+	return { seconds, percent: (100 * (cpuSeconds(front) - cpu)) / seconds }
+}
+
+// One console that is left open at the overview, whose page asks most often; and nobody.
+async function leftOpen(server, minutes) {
+	const idle = await share(server, Math.min(minutes, 5))
+	const who = await visitor({ base: server.url })
+	try {
+		await login(who.page, server.key)
+		return { idle, open: await share(server, minutes) }
+	} finally {
+		await who.close()
+	}
+}
+
+export async function consoles(server, quick, minutes = quick ? 1 : 5) {
 	if (noBrowser) return { skipped: noBrowser }
 	const n = quick ? 10 : 50
 	const opt = { base: server.url, key: server.key }
@@ -133,7 +189,12 @@ export async function consoles(server, quick) {
 		await goto(who.page, `/sandboxes/${sbx.sandboxID}/cells`)
 		await who.page.locator('[data-editor] .cm-content').waitFor()
 		const cell = await cells(who.page, n)
+		await who.close()
+		const many = await openOnes(server, sbx)
+		const left = await leftOpen(server, minutes)
 		return {
+			many,
+			left,
 			paint: stats(loads.slice(1).map((l) => l.paint)),
 			interactive: stats(loads.slice(1).map((l) => l.interactive)),
 			scroll: stats(scroll),

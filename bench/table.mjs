@@ -583,6 +583,13 @@ function printConsole(c) {
 	line('scroll a list of 5,000', c.scroll, 100)
 	line('key to echo', c.echo, 30)
 	line('cell 1+1, click to output', c.cell, 50)
+	const more = c.many.most - c.many.before
+	good &= row(`console: front's memory with ${c.many.n} open, more`, mb(more), '≤ 20 MB', more <= 20 * 1048576)
+	const { idle, open } = c.left
+	const of = (share) => `${share.percent.toFixed(2)} % of a core`
+	row('console: nobody there, the front takes', of(idle))
+	const name = `console: one left open, ${(open.seconds / 60).toFixed(0)} min`
+	good &= row(name, of(open), '≤ 1 %', open.percent <= 1)
 	return good
 }
 

@@ -40,3 +40,6 @@ int cage_refuse_rings(struct err *e);
  * the number of readable bytes and to blocking mode. The process is not dumpable afterwards. Builds with
  * sanitizers are not confined. */
 int cage_close(const struct cage *c, struct err *e);
+
+/* The cage of a program that is an HTTP client with libcurl (base/cage_client.c). */
+int cage_close_client(struct err *e);

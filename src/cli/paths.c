@@ -23,6 +23,7 @@ static const struct {
 	[PROGRAM_AGENT] = { "atoll-agent", "agent" },
 	[PROGRAM_REFUSALS] = { "atoll-refusals", "refusals" },
 	[PROGRAM_WEBHOOKS] = { "atoll-webhooks", "webhooks" },
+	[PROGRAM_OIDC] = { "atoll-oidc", "oidc" },
 	[PROGRAM_PULL] = { "atoll-pull", "oci" },
 };
 

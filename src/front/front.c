@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* front: orderly shutdown. */
 #include "front/front.h"
+#include "front/console/oidc.h"
 #include "front/link/agent_link.h"
 
 #include "base/fd.h"
@@ -123,6 +124,7 @@ void front_done(struct front *f)
 	struct sandbox *sb;
 
 	start_queue_stop(f->link.starts);
+	oidc_link_free(take_ptr(&f->console.oidc));
 	hold_end_all(&f->account);
 	lanes_free(take_ptr(&f->proxy.lanes));
 	http_server_free(f->api.server);

@@ -21,6 +21,7 @@
 #include "front/api/dispatch.h"
 #include "front/boot.h"
 #include "front/confine.h"
+#include "front/console/oidc.h"
 #include "front/front.h"
 #include "front/link/agent_link.h"
 #include "front/link/certs.h"
@@ -201,6 +202,16 @@ static void on_webhooks(void *user, int fd)
 	webhooks_link(f->record.webhooks, fd);
 }
 
+static void on_oidc(void *user, int fd)
+{
+	struct front *f = user;
+
+	if (f->console.oidc)
+		oidc_link_set(f->console.oidc, fd);
+	else
+		fd_close(fd); /* console = false */
+}
+
 static void on_answered(void *user, enum msg_type op, uint64_t us)
 {
 	struct front *f = user;
@@ -221,6 +232,7 @@ static const struct warden_ops warden_ops = {
 	.on_egress = on_egress,
 	.on_agent = on_agent,
 	.on_webhooks = on_webhooks,
+	.on_oidc = on_oidc,
 };
 
 static void on_expired(void *user, struct expiry_entry *en)

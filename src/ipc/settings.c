@@ -16,7 +16,7 @@
 #define IS_FOR(of, to) (0 SETTING_GOES(of, to)(+1))
 #define CHECK_TO(to) \
 	_Static_assert(IS_FOR(warden, to) + IS_FOR(front, to) + IS_FOR(egress, to) + IS_FOR(agent, to) + \
-		    IS_FOR(webhooks, to) + IS_FOR(refusals, to) + IS_FOR(pull, to) > \
+		    IS_FOR(webhooks, to) + IS_FOR(oidc, to) + IS_FOR(refusals, to) + IS_FOR(pull, to) > \
 		0, \
 	    "no program gets this setting");
 #define TEXT(name, size, form, default_, to, ...) CHECK_TO(to)
@@ -77,6 +77,11 @@ static const struct member webhooks_members[] = {
 #include "ipc/settings_of.tbl"
 };
 
+static const struct member oidc_members[] = { MEMBER(oidc, FLAG, oidc_has_secret, "")
+#define OF oidc
+#include "ipc/settings_of.tbl"
+};
+
 static const struct member refusals_members[] = {
 	/* clang-format off */
 	MEMBER(refusals, NUMBER, n_uids, "")
@@ -99,6 +104,7 @@ static const struct {
 	[OPTIONS_EGRESS] = { egress_members, ARRAY_LEN(egress_members), sizeof(struct egress_options) },
 	[OPTIONS_AGENT] = { agent_members, ARRAY_LEN(agent_members), sizeof(struct agent_options) },
 	[OPTIONS_WEBHOOKS] = { webhooks_members, ARRAY_LEN(webhooks_members), sizeof(struct webhooks_options) },
+	[OPTIONS_OIDC] = { oidc_members, ARRAY_LEN(oidc_members), sizeof(struct oidc_options) },
 	[OPTIONS_REFUSALS] = { refusals_members, ARRAY_LEN(refusals_members), sizeof(struct refusals_options) },
 	[OPTIONS_PULL] = { pull_members, ARRAY_LEN(pull_members), sizeof(struct pull_options) },
 };

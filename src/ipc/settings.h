@@ -74,6 +74,13 @@ struct webhooks_options {
 #include "ipc/settings_of.tbl"
 };
 
+struct oidc_options {
+	uint64_t layout;
+	bool oidc_has_secret; /* a descriptor of the file with the client's secret follows */
+#define OF oidc
+#include "ipc/settings_of.tbl"
+};
+
 #define REFUSALS_RANGES_MAX 7
 
 struct refusals_options {
@@ -96,6 +103,7 @@ enum options_of {
 	OPTIONS_EGRESS,
 	OPTIONS_AGENT,
 	OPTIONS_WEBHOOKS,
+	OPTIONS_OIDC,
 	OPTIONS_REFUSALS,
 	OPTIONS_PULL,
 	OPTIONS_COUNT,

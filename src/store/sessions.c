@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/fd.h"
 #include "store/db_stmt.h"
 
 #define COLUMNS "hash, id, team, key, user, role, created_ms, used_ms, expires_ms"
@@ -18,6 +19,7 @@ static const char schema[] = "CREATE TABLE IF NOT EXISTS sessions ("
 			     " created_ms INTEGER NOT NULL,"
 			     " used_ms INTEGER NOT NULL,"
 			     " expires_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
+			     "CREATE TABLE IF NOT EXISTS basis (text TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;"
 			     /* a write, so that the files which writing needs are there before the confinement */
 			     "DELETE FROM sessions WHERE expires_ms=0;";
 
@@ -29,6 +31,26 @@ static const char each_sql[] = "SELECT " COLUMNS " FROM sessions ORDER BY create
 int sessions_store_open(const char *path, struct store **ret, struct err *e)
 {
 	return store_open_cache(path, STORE_ROWS_SMALL, schema, ret, e);
+}
+
+int sessions_rebase(struct store *s, const char *basis, struct err *e)
+{
+	static const char *const sql[] = {
+		"DELETE FROM sessions WHERE key='' AND NOT EXISTS (SELECT 1 FROM basis WHERE text=?)",
+		"DELETE FROM basis WHERE text<>?",
+		"INSERT OR IGNORE INTO basis(text) VALUES(?)",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(sql); i++) {
+		sqlite3_stmt *st;
+
+		if (stmt_get(s, sql[i], &st, e) < 0)
+			return -e->no;
+		stmt_text(st, 1, basis);
+		if (stmt_run(s, st, e) < 0)
+			return -e->no;
+	}
+	return 0;
 }
 
 int sessions_add(struct store *s, const struct session_row *row, struct err *e)

@@ -19,6 +19,8 @@ struct session_row { /* strings are borrowed; from sessions_each() they live for
 };
 
 int sessions_store_open(const char *path, struct store **ret, struct err *e);
+/* Deletes the sessions without a key if `basis` is another text than last time. */
+int sessions_rebase(struct store *s, const char *basis, struct err *e);
 int sessions_add(struct store *s, const struct session_row *row, struct err *e);
 int sessions_used(struct store *s, const uint8_t hash[SESSION_HASH_SIZE], uint64_t at_ms, struct err *e);
 /* On disk when it returns. */

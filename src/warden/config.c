@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "ipc/oidc.h"
 #include "warden/config/key.h"
 
 #define CONFIG_FILE_MAX (64 * 1024)
@@ -275,6 +276,8 @@ int config_settle(struct config *c, struct err *e)
 	if (trusting &&
 	    (all_loopback(trusting, "listen", c->listen, e) < 0 ||
 		all_loopback(trusting, "tls_listen", c->tls_listen, e) < 0))
+		return -e->no;
+	if (c->oidc_issuer[0] && oidc_settings_check(c->oidc_issuer, c->oidc_client_id, c->oidc_roles, e) < 0)
 		return -e->no;
 	return settle_tls(c, e);
 }

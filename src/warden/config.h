@@ -63,6 +63,7 @@ void config_for_front(const struct config *c, struct front_options *o);
 void config_for_egress(const struct config *c, struct egress_options *o);
 void config_for_agent(const struct config *c, struct agent_options *o);
 void config_for_webhooks(const struct config *c, struct webhooks_options *o);
+void config_for_oidc(const struct config *c, struct oidc_options *o);
 void config_for_refusals(const struct config *c, struct refusals_options *o);
 void config_for_pull(const struct config *c, struct pull_options *o);
 

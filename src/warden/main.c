@@ -29,6 +29,7 @@
 #include "warden/registry.h"
 #include "warden/service/agent.h"
 #include "warden/service/egress.h"
+#include "warden/service/oidc.h"
 #include "warden/service/pull.h"
 #include "warden/service/refusals.h"
 #include "warden/service/service.h"
@@ -98,6 +99,10 @@ void warden_settle(struct warden *w)
 	}
 	if (service_running(w->webhooks.service)) {
 		service_stop(w->webhooks.service, true);
+		return;
+	}
+	if (service_running(w->oidc.service)) {
+		service_stop(w->oidc.service, true);
 		return;
 	}
 	loop_stop(w->loop);
@@ -396,7 +401,7 @@ static int open_helpers(struct warden *w, const struct programs *p, struct err *
 {
 	if (layout_gateway(w->instance, &w->dns_udp, &w->dns_tcp, &w->proxy, e) < 0 || isolate_power(e) < 0 ||
 	    egress_open(w, p->egress_fd, p->egress, unit_told, e) < 0 || refusals_open(w, e) < 0 ||
-	    agent_open(w, p->agent_fd, p->agent, e) < 0 || webhooks_open(w, e) < 0)
+	    agent_open(w, p->agent_fd, p->agent, e) < 0 || webhooks_open(w, e) < 0 || oidc_open(w, e) < 0)
 		return -e->no;
 	return front_open(w, p->front_fd, p->front, FRONT_STATE, e);
 }
@@ -451,6 +456,7 @@ static void warden_close(struct warden *w)
 		agent_close(w);
 		refusals_close(w);
 		webhooks_close(w);
+		oidc_close(w);
 		warm_free(w->warm);
 		pairs_free(take_ptr(&w->pairs));
 		aside_leave();
@@ -488,6 +494,7 @@ int main(int argc, char **argv)
 		.proxy = -1,
 		.refusals = { .fd = -1, .exe_fd = -1 },
 		.webhooks = { .exe_fd = -1 },
+		.oidc = { .exe_fd = -1, .secret_fd = -1 },
 		.pull = { .exe_fd = -1, .options = -1 },
 		.records_dir = -1,
 		.notify_fd = -1,

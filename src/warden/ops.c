@@ -17,6 +17,7 @@
 #include "warden/oom.h"
 #include "warden/service/agent.h"
 #include "warden/service/egress.h"
+#include "warden/service/oidc.h"
 #include "warden/service/pull.h"
 #include "warden/service/webhooks.h"
 #include "warden/slots.h"
@@ -95,6 +96,7 @@ void op_hello(struct warden *w, const void *msg)
 	egress_introduce(w);
 	agent_introduce(w);
 	webhooks_introduce(w);
+	oidc_introduce(w);
 }
 
 void op_start(struct warden *w, const void *msg)

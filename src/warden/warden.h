@@ -87,6 +87,11 @@ struct warden {
 		struct service *service; /* NULL: nothing is delivered */
 		struct link *link;       /* NULL while there is none */
 	} webhooks;
+	struct oidc_state {
+		int exe_fd, secret_fd;   /* -1: there is none */
+		struct service *service; /* NULL: no provider is configured */
+		struct link *link;       /* NULL while there is none */
+	} oidc;
 	uint64_t life; /* counts fronts: answers to an earlier one are dropped */
 	struct proto proto;
 	bool ready;             /* a front has served */

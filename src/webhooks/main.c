@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cage.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "ipc/settings.h"
 #include "ipc/webhooks.h"
-#include "webhooks/confine.h"
 #include "webhooks/send.h"
 
 #define FD_WARDEN 3
@@ -107,7 +107,7 @@ static int open_all(struct webhooks *h, const struct webhooks_options *o, struct
 		return err_sys(e, "choose how names are resolved");
 	if (sender_new(o, on_done, h, &h->sender, e) < 0)
 		return -e->no;
-	return webhooks_confine(e);
+	return cage_close_client(e);
 }
 
 int main(void)

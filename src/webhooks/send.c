@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/ca_bundle.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/inet.h"
@@ -22,8 +23,6 @@
 #define CONNECT_MAX_MS 10000L
 #define HEAD_MAX (64 * 1024) /* bytes of all headers of an answer */
 #define BODY_MAX (64 * 1024) /* bytes that are read */
-#define BUNDLE_MAX (4 * 1024 * 1024)
-#define SYSTEM_BUNDLE "/etc/ssl/certs/ca-certificates.crt"
 #define WAIT_MS 1000
 
 struct job {
@@ -271,35 +270,15 @@ static void judge(struct job *j, CURLcode rc)
 
 /* --- all of them --- */
 
-static int add_file(struct buf *b, const char *path, struct err *e)
-{
-	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n;
-	char *p;
-
-	if (fd < 0)
-		return err_sys(e, "open '%s'", path);
-	while ((p = buf_room(b, 65536)) && (n = read(fd, p, 65536)) > 0)
-		b->n += (size_t)n;
-	if (!p)
-		return err_set(e, EFBIG, "'%s' is too large", path);
-	if (n < 0)
-		return err_sys(e, "read '%s'", path);
-	buf_ch(b, '\n');
-	return 0;
-}
-
 int sender_new(const struct webhooks_options *o, sender_fn *fn, void *user, struct sender **ret, struct err *e)
 {
 	struct sender *s = calloc(1, sizeof *s);
-	struct err none = ERR_INIT;
 
 	if (!s)
 		return err_set(e, ENOMEM, "out of memory");
-	*s = (struct sender) { .o = o, .fn = fn, .user = user, .bundle = BUF_INIT(BUNDLE_MAX) };
+	*s = (struct sender) { .o = o, .fn = fn, .user = user, .bundle = BUF_INIT(CA_BUNDLE_MAX) };
 	LIST_INIT(&s->jobs);
-	(void)add_file(&s->bundle, SYSTEM_BUNDLE, &none); /* without it no server is trusted */
-	if (o->webhook_ca_file[0] && add_file(&s->bundle, o->webhook_ca_file, e) < 0) {
+	if (ca_bundle_read(&s->bundle, o->webhook_ca_file, e) < 0) {
 		sender_free(s);
 		return -e->no;
 	}

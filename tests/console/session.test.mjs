@@ -183,7 +183,7 @@ test('a wrong key and malformed requests', async () => {
 	}
 	assert.equal((await v.ask('POST', '/console/api/login', { apiKey: 'x'.repeat(5000) })).status, 413)
 	assert.equal((await v.ask('POST', '/console/api/login', { apiKey: key.key, role: 'admin' })).status, 403)
-	assert.equal((await v.ask('GET', '/console/api/login')).status, 405)
+	assert.equal((await v.ask('PUT', '/console/api/login')).status, 405)
 	assert.equal((await v.ask('GET', '/console/api/nothing')).status, 404)
 	assert.equal(v.cookie, undefined)
 })

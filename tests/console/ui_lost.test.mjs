@@ -57,7 +57,7 @@ test('a session that has ended: the log-in, then the same page', { skip }, async
 		await context.clearCookies()
 		await page.getByText('Your session has ended.').waitFor()
 		await page.getByLabel('API key').fill(own.key)
-		await page.getByRole('button', { name: 'Log in' }).click()
+		await page.getByRole('button', { name: 'Log in', exact: true }).click()
 		await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor()
 	})
 })

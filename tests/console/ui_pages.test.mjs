@@ -43,7 +43,7 @@ test('log in: a wrong key is refused, a right one opens the page that was asked 
 	try {
 		await who.page.goto('/console/volumes')
 		await who.page.getByLabel('API key').fill(`e2b_${'1'.repeat(40)}`)
-		await who.page.getByRole('button', { name: 'Log in' }).click()
+		await who.page.getByRole('button', { name: 'Log in', exact: true }).click()
 		await who.page.getByText('The server does not know this key.').waitFor()
 		assert.deepEqual(await axe(who.page), [])
 		await shot(who.page, 'login-light')

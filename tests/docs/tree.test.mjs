@@ -146,6 +146,7 @@ test('the protocol page has every message, and no other', () => {
 		warden(),
 		messages('egress.h', 'eg_type'),
 		messages('webhooks.h', 'hk_type'),
+		messages('oidc.h', 'oi_type'),
 		messages('refusals.h', 'au_type'),
 		messages('rules.h', 'fe_type'),
 	]
@@ -153,7 +154,9 @@ test('the protocol page has every message, and no other', () => {
 		.sort()
 	assert.ok(known.length > 40, `${known.length} messages found in src/ipc`)
 	const named = new Set(
-		[...read('docs/protocol-warden.md').matchAll(/`((?:OP|RE|EV|EG|HK|AU|FE)_[A-Z_]+)`/g)].map((m) => m[1]),
+		[...read('docs/protocol-warden.md').matchAll(/`((?:OP|RE|EV|EG|HK|AU|FE|OI)_[A-Z_]+)`/g)].map(
+			(m) => m[1],
+		),
 	)
 	assert.deepEqual([...named].sort(), known)
 })

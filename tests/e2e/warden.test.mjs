@@ -41,6 +41,7 @@ const PROGRAMS = [
 	['src/egress/atoll-egress'],
 	['src/agent/atoll-agent'],
 	['src/webhooks/atoll-webhooks'],
+	['src/oidc/atoll-oidc'],
 	['src/refusals/atoll-refusals'],
 	['src/oci/atoll-pull', '--settings', '4', '--check'],
 ]

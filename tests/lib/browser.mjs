@@ -79,7 +79,7 @@ export async function visitor({
 export async function login(page, key = server.key, to = '/console/') {
 	await page.goto(to)
 	await page.getByLabel('API key').fill(key)
-	await page.getByRole('button', { name: 'Log in' }).click()
+	await page.getByRole('button', { name: 'Log in', exact: true }).click()
 	await page.locator('#content').waitFor()
 }
 

@@ -28,6 +28,7 @@ const PACKAGES = {
 	ssh2: '^1.16.0', // an SSH server for git's sake, run inside a sandbox
 	'@connectrpc/connect-node': '^2.2.0', // the Connect client that can speak protobuf
 	'playwright-core': '1.65.1', // drives the machine's Chromium; it fetches no browser
+	'oidc-provider': '9.13.3', // a certified OpenID provider, for log-in to the console
 	'axe-core': '4.14.0', // finds what a screen reader or a keyboard cannot use
 }
 

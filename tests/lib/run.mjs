@@ -33,6 +33,7 @@ const PROGRAMS = [
 	'src/agent/atoll-agent',
 	'src/refusals/atoll-refusals',
 	'src/webhooks/atoll-webhooks',
+	'src/oidc/atoll-oidc',
 ]
 
 function usage(text) {

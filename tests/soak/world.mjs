@@ -24,6 +24,7 @@ const DAEMONS = [
 	'atoll-agent',
 	'atoll-refusals',
 	'atoll-webhooks',
+	'atoll-oidc',
 	'atoll-sweeper',
 	'atoll-ckpt',
 	'atoll-guard',

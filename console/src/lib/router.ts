@@ -21,6 +21,12 @@ export function go(path: string, { replace = false } = {}): void {
 	if (!replace) window.scrollTo(0, 0)
 }
 
+// Another address for the same entry of the history.
+export function replace(to: string): void {
+	history.replaceState(null, '', to)
+	place.value = read()
+}
+
 // Sets words of the query in place: filters are part of the link.
 export function setQuery(words: Record<string, string>): void {
 	const query = new URLSearchParams(location.search)

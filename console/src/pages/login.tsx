@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Log in with an API key. The key goes to the server once and is not kept by the page.
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { ApiError, messageFrom, online } from '../lib/api'
-import { ended, linkFailed, login } from '../lib/session'
+import { ended, linkFailed, login, oidcFailed, oidcLogin, ways } from '../lib/session'
+import { visible } from '../lib/format'
 import { Button, Field, Snippet } from '../ui/kit'
 import { Logo } from '../ui/icons'
 
@@ -10,6 +11,25 @@ export function Login() {
 	const [key, setKey] = useState('')
 	const [error, setError] = useState<string | null>(null)
 	const [busy, setBusy] = useState(false)
+	const [provider, setProvider] = useState<string | null>(null)
+	useEffect(
+		() =>
+			void ways().then(
+				(w) => setProvider(w.oidc?.name ?? null),
+				() => {},
+			),
+		[],
+	)
+	const viaProvider = async () => {
+		setBusy(true)
+		oidcFailed.value = null
+		try {
+			await oidcLogin()
+		} catch (err) {
+			oidcFailed.value = messageFrom(err)
+			setBusy(false)
+		}
+	}
 	const submit = async (e: Event) => {
 		e.preventDefault()
 		setBusy(true)
@@ -48,6 +68,11 @@ export function Login() {
 							once.
 						</div>
 					)}
+					{oidcFailed.value && (
+						<div class="notice warn" role="alert">
+							{visible(oidcFailed.value)}
+						</div>
+					)}
 					{!online.value && (
 						<div class="notice warn" role="status">
 							The server cannot be reached.
@@ -73,6 +98,11 @@ export function Login() {
 					<Button type="submit" kind="primary" disabled={busy || !key.trim()}>
 						{busy && <span class="spin" />} Log in
 					</Button>
+					{provider && (
+						<Button disabled={busy} onClick={() => void viaProvider()}>
+							Log in with {visible(provider)}
+						</Button>
+					)}
 					<div class="stack tight small muted">
 						<span>The server's own keys, on its machine:</span>
 						<Snippet text="sudo atoll env" />

@@ -3,7 +3,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { online } from '../lib/api'
-import { useKey } from '../lib/hooks'
+import { now, useKey } from '../lib/hooks'
 import { go, href, place } from '../lib/router'
 import { isAdmin, logout, mayAct, session } from '../lib/session'
 import { Audit } from '../pages/audit'
@@ -215,11 +215,31 @@ export function Shell() {
 						again and goes on by itself.
 					</div>
 				)}
+				<SoonOver />
 				<main class="page" id="content" tabIndex={-1}>
 					{found ? found.entry.page(found.parts) : <NotFound />}
 				</main>
 			</div>
 			{paletteOpen.value && <Palette commands={commands} />}
+		</div>
+	)
+}
+
+const SOON_MS = 10 * 60000
+
+// A user of an OpenID provider logs in again in another tab, so that terminals here go on.
+function SoonOver() {
+	const me = session.value!
+	const left = Date.parse(me.expiresAt) - now.value
+	if (!me.user || left > SOON_MS || left <= 0) return null
+	return (
+		<div class="banner" role="status">
+			<span>
+				Your log-in ends in {Math.ceil(left / 60000)} min.{' '}
+				<a href="/console/oidc?again" target="_blank" rel="noreferrer">
+					Log in again
+				</a>
+			</span>
 		</div>
 	)
 }

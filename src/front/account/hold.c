@@ -20,7 +20,7 @@ struct held {
 	struct accounts *account;
 	struct timer *timer;
 	struct penalty_addr from;
-	char text[128];
+	char text[256];
 	const struct hold_ops *ops;
 	void *user;
 };

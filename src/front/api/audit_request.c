@@ -34,6 +34,7 @@ static const struct {
 	{ "POST", "/admin/snapshots", "snapshot.adopt" },
 	{ "POST", "/purge", "team.purge" },
 	{ "POST", "/console/api/login", "console.login" },
+	{ "POST", "/console/api/oidc/finish", "console.login" },
 	{ "POST", "/console/api/logout", "console.logout" },
 	{ "POST", "/console/api/links", "console.link" },
 	{ "POST", "/volumes", "volume.create" },

@@ -81,11 +81,11 @@ static int act_for(struct api *a, const struct http_req *rq, const struct team *
 	return 0;
 }
 
-static int take_rate(struct api *a, struct key *key, struct caller *ret, struct err *e)
+static int take_rate(struct api *a, const struct team *t, struct bucket *of, struct caller *ret, struct err *e)
 {
-	uint32_t rate = rate_of(a, key->team);
+	uint32_t rate = rate_of(a, t);
 
-	if (rate && !bucket_take(&key->rate, rate, clock_mono_ms(), &ret->rate))
+	if (rate && !bucket_take(of, rate, clock_mono_ms(), &ret->rate))
 		return err_set(e, EDQUOT, "more than %u requests per second", rate);
 	return 0;
 }
@@ -103,7 +103,7 @@ static int check_key(struct api *a, const struct http_req *rq, struct str secret
 	*ret_key = key;
 	if (act_for(a, rq, key->team, key, key->admin, ret, e) < 0)
 		return -e->no;
-	return take_rate(a, key, ret, e);
+	return take_rate(a, key->team, &key->rate, ret, e);
 }
 
 int auth_key(struct api *a, const struct http_req *rq, struct str secret, struct caller *ret, struct key **ret_key,
@@ -164,7 +164,7 @@ static int act_as(struct api *a, const struct http_req *rq, struct session *se, 
 	memcpy(ret->user, se->user, sizeof ret->user);
 	if (!str_ieq(mark, STR_LIT("poll")))
 		session_touch(se, now);
-	return key ? take_rate(a, key, ret, e) : 0;
+	return take_rate(a, t, key ? &key->rate : &se->rate, ret, e);
 }
 
 void auth_put_session_key(const struct http_req *rq, struct buf *out)

@@ -62,11 +62,16 @@ void api_notebook_over(struct req *r);
 void api_audit(struct req *r);
 void admin_audit(struct req *r); /* of all teams */
 
-/* console.c */
+/* console/login.c */
 void api_console_login(struct req *r);
 void api_console_logout(struct req *r);
 void api_console_session(struct req *r);
 void api_console_link(struct req *r);
+
+/* console/oidc.c */
+void api_console_ways(struct req *r);
+void api_oidc_begin(struct req *r);
+void api_oidc_finish(struct req *r);
 
 /* purge.c */
 void api_purge(struct req *r);

@@ -7,6 +7,7 @@
 #include "front/api/handlers.h"
 
 #define LOGIN_MAX 4096
+#define OIDC_MAX 16384
 #define SMALL (64 * 1024)
 #define CREATE_MAX (1024 * 1024)
 #define BUILD_MAX (8 * 1024 * 1024)
@@ -23,6 +24,9 @@ static const struct route routes[] = {
 	{ { "GET", "/health" }, ACCESS_OPEN, 0, api_health, .quiet = true },
 	{ { "GET", "/metrics" }, ACCESS_METRICS, 0, api_prometheus, .quiet = true },
 
+	{ { "GET", "/console/api/login" }, ACCESS_OPEN, 0, api_console_ways, .quiet = true },
+	{ { "POST", "/console/api/oidc/begin" }, ACCESS_OPEN, LOGIN_MAX, api_oidc_begin },
+	{ { "POST", "/console/api/oidc/finish" }, ACCESS_OPEN, OIDC_MAX, api_oidc_finish },
 	{ { "POST", "/console/api/login" }, ACCESS_OPEN, LOGIN_MAX, api_console_login },
 	{ { "POST", "/console/api/logout" }, ACCESS_OPEN, LOGIN_MAX, api_console_logout },
 	{ { "GET", "/console/api/session" }, ACCESS_OPEN, 0, api_console_session, .quiet = true },

@@ -7,6 +7,7 @@
 struct accounts;
 struct console_files;
 struct links;
+struct oidc_link;
 struct login_codes;
 struct sessions;
 struct store;
@@ -18,6 +19,7 @@ struct console {
 	struct sessions *sessions;   /* NULL: there is no console (console = false) */
 	struct console_files *files; /* NULL: none were found */
 	struct login_codes *codes;
+	struct oidc_link *oidc; /* NULL: users log in with keys only */
 };
 
 /* Opens the store, and reads the files from dir_fd, which it closes; -1: there are none. The keyring must be open. */

@@ -67,13 +67,14 @@ static int on_row(void *user, const struct session_row *row)
 	return 0;
 }
 
-int console_sessions_new(struct store *store, uint64_t idle_ms, uint64_t life_ms, struct sessions **ret, struct err *e)
+int console_sessions_new(struct store *store, uint64_t idle_ms, uint64_t life_ms, const char *basis,
+    struct sessions **ret, struct err *e)
 {
 	struct sessions *s = must_alloc(sizeof *s);
 
 	*s = (struct sessions) { .store = store, .idle_ms = idle_ms, .life_ms = life_ms };
 	TAILQ_INIT(&s->list);
-	if (sessions_each(store, on_row, s, e) < 0) {
+	if (sessions_rebase(store, basis, e) < 0 || sessions_each(store, on_row, s, e) < 0) {
 		console_sessions_free(s);
 		return -e->no;
 	}
@@ -135,15 +136,17 @@ void session_touch(struct session *se, uint64_t now_ms)
 	se->used = true;
 }
 
-/* The session to end when there are too many; team, key: NULL for any. */
-static struct session *least_used(struct sessions *s, const char *team, const char *key, size_t *ret_n)
+/* The session to end when there are too many; team: NULL for any; key and user: those of both, NULL for any. */
+static struct session *least_used(struct sessions *s, const char *team, const char *key, const char *user,
+    size_t *ret_n)
 {
 	struct session *se, *least = NULL;
 
 	*ret_n = 0;
 	TAILQ_FOREACH(se, &s->list, link)
 	{
-		if ((team && strcmp(se->team, team) != 0) || (key && strcmp(se->key, key) != 0))
+		if ((team && strcmp(se->team, team) != 0) ||
+		    (key && (strcmp(se->key, key) != 0 || strcmp(se->user, user) != 0)))
 			continue;
 		(*ret_n)++;
 		if (!least || se->used_ms < least->used_ms)
@@ -152,35 +155,36 @@ static struct session *least_used(struct sessions *s, const char *team, const ch
 	return least;
 }
 
-static void make_room(struct sessions *s, const char *team, const char *key)
+static void make_room(struct sessions *s, const char *team, const char *key, const char *user)
 {
 	struct session *least;
 	size_t n;
 
-	least = least_used(s, team, key, &n);
+	least = least_used(s, team, key, user, &n);
 	if (n >= SESSIONS_OF_KEY)
-		session_end(s, least, "its key has too many");
-	least = least_used(s, team, NULL, &n);
+		session_end(s, least, "its key or user has too many");
+	least = least_used(s, team, NULL, NULL, &n);
 	if (n >= SESSIONS_OF_TEAM)
 		session_end(s, least, "its team has too many");
 	if (s->n >= SESSIONS_MAX)
-		session_end(s, least_used(s, NULL, NULL, &n), "there are too many");
+		session_end(s, least_used(s, NULL, NULL, NULL, &n), "there are too many");
 }
 
-int session_make(struct sessions *s, const struct team *t, const struct key *key, const char *user, enum role role,
-    uint64_t now_ms, char token[TOKEN_SIZE], struct session **ret, struct err *e)
+int session_make(struct sessions *s, const struct session_who *who, uint64_t now_ms, char token[TOKEN_SIZE],
+    struct session **ret, struct err *e)
 {
+	uint64_t life_ms = who->life_ms && who->life_ms < s->life_ms ? who->life_ms : s->life_ms;
 	char id[SESSION_ID_SIZE];
 	struct session_row row = { .id = id,
-		.team = t->id,
-		.key = key ? key->id : "",
-		.user = user,
-		.role = role,
+		.team = who->team->id,
+		.key = who->key ? who->key->id : "",
+		.user = who->user,
+		.role = who->role,
 		.created_ms = now_ms,
 		.used_ms = now_ms,
-		.expires_ms = now_ms + s->life_ms };
+		.expires_ms = now_ms + life_ms };
 
-	make_room(s, row.team, row.key);
+	make_room(s, row.team, row.key, row.user);
 	token_make(token);
 	rand_hex(id, SESSION_ID_SIZE - 1);
 	sha256(str_of(token), row.hash);

@@ -152,6 +152,9 @@ static void on_event(struct warden_link *w, const struct msg_head *h, int fd)
 	case EV_WEBHOOKS:
 		ops->on_webhooks(w->user, fd);
 		break;
+	case EV_OIDC:
+		ops->on_oidc(w->user, fd);
+		break;
 	case EV_SHUTDOWN:
 		ops->on_shutdown(w->user, (const struct msg_shutdown *)h);
 		break;

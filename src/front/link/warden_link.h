@@ -37,6 +37,7 @@ struct warden_ops {
 	void (*on_answered)(void *user, enum msg_type op, uint64_t us); /* a request got its final reply */
 	void (*on_egress)(void *user, int fd);                          /* a socket to atoll-egress, owned */
 	void (*on_agent)(void *user, int fd);                           /* a socket to atoll-agent, owned */
+	void (*on_oidc)(void *user, int fd);                            /* a socket to atoll-oidc, owned */
 	void (*on_webhooks)(void *user, int fd);                        /* a socket to atoll-webhooks, owned */
 	void (*on_lost)(void *user, const char *why);
 };

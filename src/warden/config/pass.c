@@ -39,6 +39,13 @@ void config_for_webhooks(const struct config *c, struct webhooks_options *o)
 #include "ipc/settings_of.tbl"
 }
 
+void config_for_oidc(const struct config *c, struct oidc_options *o)
+{
+	*o = (struct oidc_options) { .layout = options_layout(OPTIONS_OIDC) };
+#define OF oidc
+#include "ipc/settings_of.tbl"
+}
+
 void config_for_refusals(const struct config *c, struct refusals_options *o)
 {
 	*o = (struct refusals_options) { .layout = options_layout(OPTIONS_REFUSALS) };

@@ -17,6 +17,7 @@ static struct {
 	struct egress_options egress;
 	struct agent_options agent;
 	struct webhooks_options webhooks;
+	struct oidc_options oidc;
 	struct refusals_options refusals;
 	struct pull_options pull;
 } sent, got;
@@ -30,6 +31,7 @@ static const struct {
 	{ OPTIONS_EGRESS, &sent.egress, &got.egress, sizeof sent.egress },
 	{ OPTIONS_AGENT, &sent.agent, &got.agent, sizeof sent.agent },
 	{ OPTIONS_WEBHOOKS, &sent.webhooks, &got.webhooks, sizeof sent.webhooks },
+	{ OPTIONS_OIDC, &sent.oidc, &got.oidc, sizeof sent.oidc },
 	{ OPTIONS_REFUSALS, &sent.refusals, &got.refusals, sizeof sent.refusals },
 	{ OPTIONS_PULL, &sent.pull, &got.pull, sizeof sent.pull },
 };
@@ -61,6 +63,8 @@ static int set_up(void **state)
 				     "webhook_ca_file = /ca/of/webhooks\negress_ca_file = /ca/of/egress\n"
 				     "dns_servers = 192.0.2.1 192.0.2.2\nallow_private = 10.20.0.0/16, 192.168.7.4\n"
 				     "agent_config = /agent.json\nimage_max_mb = 5\nimage_cache_mb = 6\ncache = /c\n"
+				     "oidc_issuer = https://id.example\noidc_client_id = atoll\noidc_roles = *=viewer\n"
+				     "oidc_name = Example\noidc_ca_file = /ca/of/oidc\n"
 				     "registry_mirrors = docker.io=http://m\nregistries = http://r\n"),
 			     &e),
 	    0);
@@ -74,6 +78,8 @@ static int set_up(void **state)
 	sent.egress.names_ip = 0x0ac80002;
 	config_for_agent(&c, &sent.agent);
 	config_for_webhooks(&c, &sent.webhooks);
+	config_for_oidc(&c, &sent.oidc);
+	sent.oidc.oidc_has_secret = true;
 	config_for_refusals(&c, &sent.refusals);
 	sent.refusals.n_uids = 2;
 	sent.refusals.uids[1] = 0x90000000;
@@ -86,6 +92,8 @@ static void settings_of_the_front_arrive(void **state)
 {
 	(void)state;
 	assert_int_equal(pass(OPTIONS_FRONT), 0);
+	assert_string_equal(got.front.oidc_roles, "*=viewer");
+	assert_string_equal(got.front.oidc_name, "Example");
 	assert_string_equal(got.front.image_packages, "jq"); /* and nothing of the longer default */
 	assert_string_equal(got.front.image_map, "a=b");
 	assert_int_equal(got.front.max_timeout_s, 77);
@@ -118,6 +126,10 @@ static void settings_of_the_helpers_arrive(void **state)
 	assert_true(got.webhooks.webhook_allow_own && got.webhooks.webhook_allow_private);
 	assert_int_equal(got.webhooks.log_level, LOG_LVL_ERROR);
 	assert_int_equal(pass(OPTIONS_REFUSALS), 0);
+	assert_int_equal(pass(OPTIONS_OIDC), 0);
+	assert_string_equal(got.oidc.oidc_issuer, "https://id.example");
+	assert_string_equal(got.oidc.oidc_ca_file, "/ca/of/oidc");
+	assert_true(got.oidc.oidc_has_secret);
 	assert_int_equal(got.refusals.n_uids, 2);
 	assert_int_equal(got.refusals.uids[1], 0x90000000);
 	assert_int_equal(got.refusals.log_level, LOG_LVL_ERROR);

@@ -77,7 +77,7 @@ static void only_health_is_open(void **state)
 		if (strncmp(r->on.pattern, "/admin/", 7) == 0 || strcmp(r->on.pattern, "/nodes") == 0)
 			assert_int_equal(r->access, ACCESS_ADMIN);
 	}
-	assert_int_equal(open, 5);
+	assert_int_equal(open, 8);
 	assert_int_equal(find("PUT", "/templates/x/files/y")->access, ACCESS_OPEN);
 }
 

@@ -21,6 +21,7 @@ static struct sessions *all;
 static struct keyring *kr;
 static struct team *team;
 static struct err e;
+static const char *basis = "";
 
 static struct key *make_key(struct team *t)
 {
@@ -35,14 +36,17 @@ static struct session *make_session(struct team *t, struct key *key, uint64_t no
 {
 	struct session *se;
 
-	assert_int_equal(session_make(all, t, key, "", ROLE_MEMBER, now_ms, token, &se, &e), 0);
+	assert_int_equal(session_make(all,
+			     &(struct session_who) { .team = t, .key = key, .user = "", .role = ROLE_MEMBER }, now_ms,
+			     token, &se, &e),
+	    0);
 	return se;
 }
 
 static void reload(void)
 {
 	console_sessions_free(all);
-	assert_int_equal(console_sessions_new(file, IDLE_MS, LIFE_MS, &all, &e), 0);
+	assert_int_equal(console_sessions_new(file, IDLE_MS, LIFE_MS, basis, &all, &e), 0);
 }
 
 static int set_up(void **state)
@@ -55,7 +59,7 @@ static int set_up(void **state)
 	assert_int_equal(store_open(db_path, &db, &e), 0);
 	assert_int_equal(keyring_open(db, key_path, &kr, &e), 0);
 	assert_int_equal(sessions_store_open(path, &file, &e), 0);
-	assert_int_equal(console_sessions_new(file, IDLE_MS, LIFE_MS, &all, &e), 0);
+	assert_int_equal(console_sessions_new(file, IDLE_MS, LIFE_MS, basis, &all, &e), 0);
 	assert_int_equal(keyring_add_team(kr, "team", -1, -1, &team, &e), 0);
 	return 0;
 }
@@ -115,6 +119,43 @@ static void it_survives_a_restart_with_the_time_of_its_last_use(void **state)
 	assert_int_equal(se->role, ROLE_MEMBER);
 	session_end(all, se, "test");
 	assert_int_equal(keyring_drop_key(kr, key, &e), 0);
+}
+
+static void users_without_a_key_lose_their_sessions_with_other_rules(void **state)
+{
+	struct session_who who = { .team = team, .user = "ada@x", .role = ROLE_ADMIN, .life_ms = 2000 };
+	struct key *key = make_key(team);
+	char token[TOKEN_SIZE], of_key[TOKEN_SIZE];
+	struct session *se;
+	struct key *none;
+	struct team *t;
+
+	(void)state;
+	(void)make_session(team, key, 10000, of_key);
+	basis = "group:ops=admin";
+	reload();
+	assert_int_equal(session_make(all, &who, 10000, token, &se, &e), 0);
+	reload();
+	se = session_find(all, str_of(token), 10500);
+	assert_non_null(se);
+	assert_string_equal(se->user, "ada@x");
+	assert_true(session_owner(all, se, kr, 10500, &t, &none) && t == team && !none);
+	session_touch(se, 11900);
+	assert_null(session_find(all, str_of(token), 12000)); /* its own life is shorter */
+	for (int i = 0; i < SESSIONS_OF_KEY; i++) {           /* the number of one user's, not of all users' */
+		who.user = i % 2 ? "bob@x" : "eve@x";
+		assert_int_equal(session_make(all, &who, 12000, token, &se, &e), 0);
+	}
+	assert_int_equal(console_sessions_count(all), 1 + SESSIONS_OF_KEY);
+	basis = "group:ops=viewer";
+	reload();
+	assert_null(session_find(all, str_of(token), 12000));
+	assert_int_equal(console_sessions_count(all), 1);
+	assert_non_null(session_find(all, str_of(of_key), 10500));
+	basis = "";
+	reload();
+	assert_int_equal(keyring_drop_key(kr, key, &e), 0);
+	console_sessions_tidy(all, kr, 10500);
 }
 
 static void it_ends_with_its_key_and_its_team(void **state)
@@ -208,6 +249,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_ends_unused_and_at_its_time),
 		cmocka_unit_test(it_survives_a_restart_with_the_time_of_its_last_use),
+		cmocka_unit_test(users_without_a_key_lose_their_sessions_with_other_rules),
 		cmocka_unit_test(it_ends_with_its_key_and_its_team),
 		cmocka_unit_test(there_are_so_many_of_a_key_and_of_a_team),
 		cmocka_unit_test(a_code_works_once_and_for_its_time),

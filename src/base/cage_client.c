@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* webhooks/confine: a list of the system calls that an HTTP client makes; all others fail. Of the file system
- * only the resolver's files stay accessible. libcurl resolves names in threads, so threads are allowed; exec is
- * not. */
-#include "webhooks/confine.h"
-
+/* cage_client: a list of the system calls that an HTTP client makes; all others fail. Of the file system only the
+ * resolver's files stay accessible. libcurl resolves names in threads, so threads are allowed; exec is not. */
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/socket.h>
@@ -92,7 +89,7 @@ static int add_more(scmp_filter_ctx ctx)
 	return r ? r : seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 }
 
-int webhooks_confine(struct err *e)
+int cage_close_client(struct err *e)
 {
 	struct cage_resolver files;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/console: logs browsers in to the console and out of it. */
+/* front/api/console/login: logs browsers in to the console and out of it. */
 #include <string.h>
 
 #include "base/buf.h"
@@ -9,12 +9,14 @@
 #include "front/account/accounts.h"
 #include "front/account/keyring.h"
 #include "front/api/api.h"
+#include "front/api/console/login.h"
 #include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/api/wrong_key.h"
 #include "front/console/codes.h"
 #include "front/console/console.h"
+#include "front/console/oidc.h"
 #include "front/console/serve.h"
 #include "front/link/links.h"
 #include "front/sandbox/spec.h"
@@ -77,10 +79,25 @@ static void send_session(struct req *r, int status, const struct session *se, co
 		explicit_bzero(headers.p, headers.n);
 }
 
+bool console_put_origin(struct req *r, struct buf *out)
+{
+	static const char ok[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._:[]";
+	struct str host = r->http->host;
+	size_t i = 0;
+
+	while (i < host.n && strchr(ok, host.p[i]))
+		i++;
+	buf_z(out, browser_is_secure(r->http) ? "https://" : "http://");
+	buf_str(out, host);
+	if (host.n > 0 && i == host.n && !out->bad)
+		return true;
+	reply_error(r, 400, "the host name of the request is malformed");
+	return false;
+}
+
 /* --- log in --------------------------------------------------------------------------------------------------- */
 
-/* Whether the request comes from a page of the console, or from a program that says so. Otherwise sends an answer. */
-static bool is_from_console(struct req *r)
+bool console_is_asked(struct req *r)
 {
 	if (!r->api->console->sessions) {
 		reply_error(r, 404, "there is no console here (console = false)");
@@ -132,29 +149,32 @@ static void end_earlier(struct req *r)
 		session_end(r->api->console->sessions, se, "logged in again");
 }
 
-static void begin_session(struct req *r, struct key *key, enum role role)
+void console_begin(struct req *r, const struct session_who *who)
 {
+	const struct team *t = who->team;
+	const struct key *key = who->key;
 	struct sessions *all = r->api->console->sessions;
 	char token[TOKEN_SIZE];
 	struct session *se;
 	struct err e;
 
-	if (key->team->blocked && !key->admin) {
+	if (t->blocked && !(key && key->admin)) {
 		reply_error(r, 403, "team is blocked");
 		return;
 	}
 	end_earlier(r);
-	if (session_make(all, key->team, key, "", role, clock_wall_ms(), token, &se, &e) < 0) {
+	if (session_make(all, who, clock_wall_ms(), token, &se, &e) < 0) {
 		log_error("could not record a console session", "request=%s err=%s", r->id, e.text);
 		reply_error(r, 500, "could not record the session");
 		return;
 	}
 	memcpy(r->caller.session, se->id, sizeof r->caller.session);
-	memcpy(r->caller.team, key->team->id, sizeof r->caller.team);
-	memcpy(r->caller.key, key->id, sizeof r->caller.key);
-	log_info("console session begun", "request=%s session=%s key=%s role=%s", r->id, se->id, key->id,
-	    role_names[role]);
-	send_session(r, 200, se, key->team, key, token);
+	memcpy(r->caller.user, se->user, sizeof r->caller.user);
+	memcpy(r->caller.team, t->id, sizeof r->caller.team);
+	memcpy(r->caller.key, se->key, sizeof r->caller.key);
+	log_info("console session begun", "request=%s session=%s key=%s user='%s' role=%s", r->id, se->id,
+	    *se->key ? se->key : "none", se->user, role_names[se->role]);
+	send_session(r, 200, se, t, key, token);
 	explicit_bzero(token, sizeof token);
 }
 
@@ -181,7 +201,7 @@ static void login_by_key(struct req *r, const json_t *body, const char *secret)
 		return;
 	}
 	if (read_role(r, body, key->admin ? ROLE_ADMIN : ROLE_MEMBER, &role) == 0)
-		begin_session(r, key, role);
+		console_begin(r, &(struct session_who) { .team = key->team, .key = key, .user = "", .role = role });
 }
 
 static void login_by_code(struct req *r, const char *code)
@@ -196,7 +216,7 @@ static void login_by_code(struct req *r, const char *code)
 		wrong_key(r, "log-in link was used already, is too old, or is not of this server");
 		return;
 	}
-	begin_session(r, key, of.role);
+	console_begin(r, &(struct session_who) { .team = key->team, .key = key, .user = "", .role = of.role });
 }
 
 void api_console_login(struct req *r)
@@ -204,7 +224,7 @@ void api_console_login(struct req *r)
 	const char *secret = NULL, *code = NULL;
 	struct err e;
 
-	if (!is_from_console(r))
+	if (!console_is_asked(r))
 		return;
 	autojson json_t *body = req_json(r, false);
 
@@ -224,24 +244,51 @@ void api_console_login(struct req *r)
 
 /* --- log out, look -------------------------------------------------------------------------------------------- */
 
-void api_console_logout(struct req *r)
+/* url: where the provider's session is ended, too; NULL: nowhere. */
+static void send_logged_out(struct req *r, bool ended, const char *url)
 {
 	autobuf struct buf headers = BUF_INIT(512);
+
+	buf_z(&headers, NO_STORE);
+	if (r->http)
+		session_cookie_put(&headers, "", browser_is_secure(r->http));
+	reply_json(r, 200, json_pack("{s:b,s:s?}", "ended", ended, "url", url), buf_cstr(&headers));
+}
+
+static void on_logout_url(void *user, const struct oi_done *done)
+{
+	struct req *r = user;
+
+	send_logged_out(r, true, done && done->outcome == OI_OK && *done->url ? done->url : NULL);
+	req_unref(r);
+}
+
+void api_console_logout(struct req *r)
+{
+	autobuf struct buf back = BUF_INIT(OI_BACK_SIZE - 1);
+	struct oi_ask ask = { 0 };
 	struct session *se;
+	bool of_provider;
 	struct err e;
 
-	if (!is_from_console(r))
+	if (!console_is_asked(r))
 		return;
 	se = auth_session(r->api, r->http, &e);
+	of_provider = se && !*se->key && r->api->console->oidc;
 	if (se) {
 		memcpy(r->caller.session, se->id, sizeof r->caller.session);
+		memcpy(r->caller.user, se->user, sizeof r->caller.user);
 		memcpy(r->caller.team, se->team, sizeof r->caller.team);
 		memcpy(r->caller.key, se->key, sizeof r->caller.key);
 		session_end(r->api->console->sessions, se, "logged out");
 	}
-	buf_z(&headers, NO_STORE);
-	session_cookie_put(&headers, "", browser_is_secure(r->http));
-	reply_json(r, 200, json_pack("{s:b}", "ended", se != NULL), buf_cstr(&headers));
+	if (of_provider && console_put_origin(r, &back)) {
+		buf_z(&back, "/console/");
+		(void)str_copy(ask.back, sizeof ask.back, buf_view(&back));
+		oidc_ask(r->api->console->oidc, OI_END, &ask, on_logout_url, req_ref(r));
+	} else {
+		send_logged_out(r, se != NULL, NULL);
+	}
 }
 
 void api_console_session(struct req *r)
@@ -252,7 +299,7 @@ void api_console_session(struct req *r)
 	struct key *key;
 	struct err e;
 
-	if (!is_from_console(r))
+	if (!console_is_asked(r))
 		return;
 	se = auth_session(a, r->http, &e);
 	if (se && session_owner(a->console->sessions, se, a->account->keyring, clock_wall_ms(), &t, &key))
