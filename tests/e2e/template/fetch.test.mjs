@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// atoll template pack and fetch: what arrives is what was packed, and nothing of what was tampered with.
+// atoll template pack and fetch, see docs/templates.md: what arrives is what was packed, and nothing of what was
+// tampered with.
 import { test, after, before } from '../../lib/case.mjs'
 import assert from 'node:assert/strict'
 import crypto from 'node:crypto'
@@ -28,7 +29,9 @@ function makeTemplates() {
 	fs.mkdirSync(at('recipes'))
 	fs.writeFileSync(
 		at('recipes/build'),
-		`#!/bin/sh\n[ "$1" = --key ] || exit 1\ncase $2 in one) echo ${KEYS.one};; two) echo ${KEYS.two};; *) exit 1;; esac\n`,
+		`#!/bin/sh
+		[ "$1" = --key ] || exit 1
+		case $2 in one) echo ${KEYS.one};; two) echo ${KEYS.two};; *) exit 1;; esac\n`,
 		{ mode: 0o755 },
 	)
 	for (const [name, key] of Object.entries(KEYS)) {
@@ -38,14 +41,15 @@ function makeTemplates() {
 		fs.writeFileSync(path.join(root, `a-${name}`), crypto.randomBytes(700000))
 		fs.writeFileSync(path.join(root, 'shared'), SHARED)
 		fs.utimesSync(path.join(root, 'shared'), 1000000000, 1000000000)
-		sh(`cd ${root} && ln shared link && ln -s /nowhere/at/all sym && mkdir -m 1777 tmp && mkfifo fifo &&
-			cp /bin/true su && chown 7:8 su && chmod 4755 su && setfattr -n user.x -v y shared 2>/dev/null || :`)
+		sh(`cd ${root} && ln shared link && ln -s /nowhere/at/all sym && mkdir -m 1777 tmp &&
+			mkfifo fifo && cp /bin/true su && chown 7:8 su && chmod 4755 su`)
 	}
 }
 
 const listing = (root) =>
 	sh(`cd ${root} && find . -mindepth 1 ! -type d -printf '%P %y %m %U:%G %s %n %l %T@\\n' | sort;
-		find . -type d -mindepth 1 -printf '%P %m\\n' | sort; find . -type f ! -name info | sort | xargs sha256sum`)
+		find . -mindepth 1 -type d -printf '%P %m\\n' | sort
+		find . -type f ! -name info | sort | xargs sha256sum`)
 
 // name: of a template; opt.from, opt.key, opt.cache, opt.env
 function atoll(args, opt = {}) {
@@ -99,7 +103,10 @@ function fetchFrom(cache, url, names = ['one', 'two']) {
 
 before(() => {
 	makeTemplates()
-	sh(`for k in good other; do openssl genpkey -algorithm ed25519 -out $k.key; openssl pkey -in $k.key -pubout -out $k.pem; done
+	sh(`for k in good other; do 
+			openssl genpkey -algorithm ed25519 -out $k.key
+			openssl pkey -in $k.key -pubout -out $k.pem
+		done
 		mkdir trusted && cp good.pem trusted/`)
 	const run = atoll(['pack', 'one', 'two', '-o', at('store'), '--key', at('good.key'), '--cache', at('built')])
 	assert.equal(run.code, 0, run.err)
