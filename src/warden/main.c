@@ -134,6 +134,16 @@ static void on_stop(void *user, int signo)
 	warden_settle(w);
 }
 
+/* A stop that leaves no sandbox, whatever on_stop says: before the programs are removed. */
+static void on_quit(void *user, int signo)
+{
+	struct warden *w = user;
+
+	if (!w->stopping)
+		w->cfg.on_stop = STOP_KILL;
+	on_stop(w, signo);
+}
+
 /* Rereads the settings that may change, which is the log level; the others are in use. */
 static void reread_config(struct warden *w)
 {
@@ -223,10 +233,12 @@ static int open_loop(struct warden *w, struct err *e)
 		return err_set(e, ENOMEM, "make the event loop");
 	w->on_term = sigwatch_new(w->loop, SIGTERM, on_stop, w);
 	w->on_int = sigwatch_new(w->loop, SIGINT, on_stop, w);
+	w->on_quit = sigwatch_new(w->loop, SIGQUIT, on_quit, w);
 	w->on_hup = sigwatch_new(w->loop, SIGHUP, on_hup, w);
 	w->tick_timer = timer_new(w->loop, on_tick, w);
 	w->stop_timer = timer_new(w->loop, on_stop_late, w);
-	if (!w->on_term || !w->on_int || !w->on_hup || !w->tick_timer || !w->stop_timer || bells_begin(w) < 0)
+	if (!w->on_term || !w->on_int || !w->on_quit || !w->on_hup || !w->tick_timer || !w->stop_timer ||
+	    bells_begin(w) < 0)
 		return err_set(e, ENOMEM, "make the event loop");
 	return 0;
 }
@@ -465,6 +477,7 @@ static void warden_close(struct warden *w)
 		bells_end(w);
 		sigwatch_free(w->on_term);
 		sigwatch_free(w->on_int);
+		sigwatch_free(w->on_quit);
 		sigwatch_free(w->on_hup);
 		timer_free(w->tick_timer);
 		timer_free(w->stop_timer);

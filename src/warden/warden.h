@@ -130,7 +130,7 @@ struct warden {
 	bool ended_all; /* the units that the front has left were killed */
 	int exit_code;
 	struct timer *front_timer, *tick_timer, *stop_timer;
-	struct sigwatch *on_term, *on_int, *on_hup;
+	struct sigwatch *on_term, *on_int, *on_quit, *on_hup;
 };
 
 /* main.c: called whenever something has ended. Stops the loop once a stopping warden has nothing left to wait

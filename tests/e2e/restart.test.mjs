@@ -352,9 +352,10 @@ test(
 		'where it is',
 	{ skip: noDisk },
 	async () => {
-		for (const [on_stop, where] of [
-			['kill', 'disk'],
-			['keep', 'ram'],
+		for (const [on_stop, where, signal] of [
+			['kill', 'disk', 'SIGTERM'],
+			['keep', 'ram', 'SIGTERM'],
+			['keep', 'disk', 'SIGQUIT'], // of the removal of the package
 		]) {
 			const own = await newServer(buildDir, {
 				pool_size_mb: 3072,
@@ -377,7 +378,7 @@ test(
 						(await at.api('POST', `/sandboxes/${sbx.sandboxID}/pause`, {})).status,
 						204,
 					)
-				own.signal('SIGTERM')
+				own.signal(signal)
 				assert.equal(await own.exited, 0)
 				await own.start()
 				at = via(own)
@@ -396,9 +397,9 @@ test(
 				}
 				assert.equal(
 					(await at.api('GET', `/sandboxes/${running.sandboxID}`)).status,
-					on_stop === 'keep' ? 200 : 404,
+					where === 'ram' ? 200 : 404,
 				)
-				for (const sbx of on_stop === 'keep' ? [...paused, running] : paused)
+				for (const sbx of where === 'ram' ? [...paused, running] : paused)
 					assert.equal((await at.kill(sbx)).status, 204)
 			} finally {
 				const end = await own.stop()
