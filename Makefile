@@ -10,6 +10,8 @@ CYCLES ?= 1000
 DURATION ?= 3600
 SANDBOXES ?= 200
 FROM ?= 77e3217
+KEYS ?=
+URL ?=
 
 # A user's clone keeps its owner, also under sudo.
 AS_OWNER = scripts/as-owner $(firstword $(wildcard $(BUILD)) .)
@@ -19,7 +21,7 @@ TSAN_BUILD := build-tsan
 ASAN_FLAGS := -Db_sanitize=address,undefined -Db_lundef=false
 DEMO = $(SUDO) scripts/run-demo --build-dir $(BUILD) --state $(STATE) --run $(RUN) --listen $(LISTEN)
 
-.PHONY: build setup template ready run demo check engine-gvisor test test-busy escape-table escape-long compat torture soak upgrade lint units-asan check-asan check-tsan bench dist install clean help
+.PHONY: build setup template ready run demo check engine-gvisor test test-busy escape-table escape-long compat torture soak upgrade test-packages repository lint units-asan check-asan check-tsan bench dist install clean help
 .DEFAULT_GOAL := build
 
 help:
@@ -43,7 +45,9 @@ help:
 	@echo 'make escape-table write tests/escape/suite/syscalls.tbl after a change of the system call filter'
 	@echo 'make escape-long  run tests/escape/restore with every descriptor number (ten minutes or more)'
 	@echo 'make bench        measure, and write docs/benchmarks.md (BENCH_FLAGS=...; "--quick --page": just that page)'
-	@echo 'make dist         write the source as a tarball, with its checksum, to dist/'
+	@echo 'make dist         write the source as a tarball and the Debian packages to dist/; with KEYS=DIR URL=URL also the repository'
+	@echo 'make repository   make the signed repository of what is in dist/packages, with the templates (KEYS=DIR URL=URL)'
+	@echo 'make test-packages  install, upgrade and purge the packages in a clean Debian 12 (about 15 minutes)'
 	@echo 'make install      install into /usr/local (honours DESTDIR)'
 	@echo 'make clean        remove the build directories'
 	@echo 'Variables of run and demo: STATE=$(STATE) RUN=$(RUN) LISTEN=$(LISTEN)'
@@ -151,8 +155,20 @@ install: setup
 	@$(SUDO) env DESTDIR='$(DESTDIR)' meson install -C $(BUILD) --no-rebuild
 	@$(SUDO) chown --reference=$(BUILD) $(BUILD)/meson-logs/install-log.txt
 
+# KEYS: see scripts/repository. Templates are packed if they are built.
 dist:
 	@scripts/dist
+	@scripts/setup packages
+	@scripts/packages
+	@test -z '$(KEYS)' || $(MAKE) --no-print-directory repository
+
+repository: build
+	@$(SUDO) $(BUILD)/src/cli/atoll template pack -o dist/templates --key '$(KEYS)/templates.key'
+	@scripts/repository --keys '$(KEYS)' --url '$(URL)' --templates dist/templates
+
+test-packages: ready
+	@scripts/setup packages
+	@$(SUDO) scripts/with-node tests/packages/run --work $(BUILD)/packages
 
 clean:
 	rm -rf $(BUILD) $(ASAN_BUILD) $(TSAN_BUILD)

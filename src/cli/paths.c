@@ -156,7 +156,7 @@ int path_find_suite(char **ret, struct err *e)
 	mark = str_fmt("%s/../warden", dir);
 	bool built = mark && access(mark, F_OK) == 0;
 
-	return set(ret, dir, built ? "../../tests/escape/suite" : "../share/atoll/escape", e);
+	return set(ret, dir, built ? "../../tests/escape/suite" : "../libexec/atoll/escape", e);
 }
 
 char *path_absolute(const char *path)
