@@ -12,7 +12,7 @@ struct builder;
 struct engine_record;
 struct unit;
 
-#define BUILDER_MS 20000
+#define BUILDER_MS 30000
 #define BUILDER_RESTORE_MS 150000 /* gigabytes of memory may have to be read from disk */
 
 /* 0, with what the engine made and a pidfd that the callee owns; or -errno and e. The builder is freed. */
