@@ -159,7 +159,8 @@ export class Stage {
 		fs.writeFileSync(to, text)
 	}
 
-	// { code, out }: all that it wrote. A server that a block starts cannot wait for a free instance slot, so this does.
+	// { code, out }: all that it wrote. A server that a block starts cannot wait for a free instance slot, so this
+	// does.
 	async shell(script, { alone = false } = {}) {
 		if (STARTS.test(script)) await waitForSlots(BLOCK_SLOTS, console.error)
 		const own = alone

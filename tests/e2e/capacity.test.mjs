@@ -23,7 +23,7 @@ test('peaks, hits of the pool, and how many more fit', async () => {
 	assert.ok(await until(async () => (await report()).now.pool.ready >= 1, 60000, 200), 'the pool is filled')
 	const boxes = []
 	for (let i = 0; i < 5; i++) boxes.push(await createRaw({ timeout: 300 }, opt))
-	// It computes until its sandbox is killed: on a busy machine the samples need more than a few seconds to show it.
+	// It computes until its sandbox is killed: on a busy machine the samples need more than a few seconds.
 	const load = shell(boxes[0], 'while :; do :; done', opt).catch(() => {})
 	assert.ok(
 		await until(async () => (await report()).peaks.at(-1)?.cpuCores > 0.2, 120000, 500),
