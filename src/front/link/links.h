@@ -65,6 +65,12 @@ static inline uint32_t links_max_watches(const struct links *l)
 	return l->fds / 32;
 }
 
+/* Connections of clients on their way from one thread to another. */
+static inline uint32_t links_max_handed(const struct links *l)
+{
+	return l->fds / 16;
+}
+
 static inline uint32_t links_max_tunnels(const struct links *l)
 {
 	return l->fds / 16; /* two fds each */

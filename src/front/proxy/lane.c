@@ -160,6 +160,7 @@ static void deliver_hand(struct mail *mail)
 {
 	struct lane_mail *m = container_of(mail, struct lane_mail, mail);
 
+	lanes_arrived(m->lane->all);
 	(void)http_server_take(m->lane->server, &m->handed);
 	free(m);
 }
@@ -216,6 +217,8 @@ static void deliver_stop(struct mail *mail)
 
 	la->link.stopping = true;
 	http_server_stop_accepting(la->server);
+	if (la->link.requests == 0) /* the last one may have ended after the main thread has counted it */
+		lanes_quiet(la->all);
 	free(m);
 }
 

@@ -47,6 +47,8 @@ struct lanes {
 	/* Of the main thread: connections and questions; and what is to be recorded, which it also looks at between. */
 	struct mailbox *inbox, *notes;
 	atomic_size_t notes_bytes; /* waiting in the second */
+	atomic_uint handed;        /* connections on their way, in either direction */
+	atomic_bool crowded;       /* they were too many, and not gone since */
 	struct http_server *server;
 	const struct http_server_ops *serve; /* what each lane does with a request; user: struct lane */
 	int (*confine)(struct err *e);
@@ -70,9 +72,10 @@ void lane_quit(struct lane *la);
 void lane_connected(struct lane *la, struct lane_ask *a, const struct warden_reply *re);
 
 /* What a lane sends to the main thread. */
-void lanes_hand(struct lanes *ls, const struct http_handed *h);
+void lanes_hand(struct lanes *ls, struct http_handed *h); /* closes it above the limit of those on their way */
 void lanes_ask(struct lane *la, struct lane_ask *a, const char *id, const char *request);
 void lanes_quiet(struct lanes *ls);
+void lanes_arrived(struct lanes *ls);      /* a connection that was on its way; by any thread */
 bool lanes_behind(const struct lanes *ls); /* the main thread has much to record: no lane should begin a request */
 extern const struct record_away_ops lanes_record_ops;   /* user: struct lanes */
 extern const struct sandbox_away_ops lanes_sandbox_ops; /* likewise */

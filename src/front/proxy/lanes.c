@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "base/log.h"
 #include "front/link/box.h"
 #include "front/link/warden_link.h"
 #include "front/proxy/lane_impl.h"
@@ -58,10 +59,29 @@ bool lanes_take(struct lanes *ls, struct sandbox *sb, struct http_req *rq)
 	return false;
 }
 
+/* A connection on its way is counted by no server. False: it is closed, because the other threads are behind. */
+static bool may_leave(struct lanes *ls, struct http_handed *h)
+{
+	if (atomic_fetch_add(&ls->handed, 1) < links_max_handed(ls->proxies->link))
+		return true;
+	ls->handed--;
+	if (!atomic_exchange(&ls->crowded, true))
+		log_warn("too many connections for other threads, closing some", "limit=%u",
+		    links_max_handed(ls->proxies->link));
+	http_handed_drop(h);
+	return false;
+}
+
+void lanes_arrived(struct lanes *ls)
+{
+	if (atomic_fetch_sub(&ls->handed, 1) == 1)
+		ls->crowded = false;
+}
+
 static void on_handed(void *user, struct http_handed *h, void *to)
 {
-	(void)user;
-	lane_hand(to, h);
+	if (may_leave(user, h))
+		lane_hand(to, h);
 }
 
 /* --- messages ------------------------------------------------------------------------------------------------- */
@@ -325,6 +345,7 @@ static void deliver_hand(struct mail *mail)
 {
 	struct note_mail *m = note_of(mail);
 
+	lanes_arrived(m->lanes);
 	if (m->lanes->server)
 		(void)http_server_take(m->lanes->server, &m->handed);
 	else
@@ -332,10 +353,13 @@ static void deliver_hand(struct mail *mail)
 	free(m);
 }
 
-void lanes_hand(struct lanes *ls, const struct http_handed *h)
+void lanes_hand(struct lanes *ls, struct http_handed *h)
 {
-	struct note_mail *m = note_new(ls, deliver_hand, NULL, 0, NULL);
+	struct note_mail *m;
 
+	if (!may_leave(ls, h))
+		return;
+	m = note_new(ls, deliver_hand, NULL, 0, NULL);
 	m->handed = *h;
 	post(m);
 }
