@@ -25,6 +25,7 @@
 #define ROUND_MIN_MS 250
 #define ROUND_MAX_MS 15000
 #define SLICE_US 20000
+#define VAIN_MAX 25          /* slices on end that have freed nothing: the compressed memory is full, say */
 #define REST 9               /* times the processor time of the work: it takes a tenth of a processor, */
 #define REST_SHORT 1         /* and half of one while the host is short of memory; then sandboxes are */
 #define HASTE 8              /* idle so many times earlier */
@@ -125,16 +126,21 @@ static int slice(struct state *s, const char *id)
 
 static void reclaim_one(struct state *s, struct idle_unit *u, bool hurried)
 {
-	uint64_t mem = 0, cpu_ns = 0;
+	uint64_t mem = 0, least = UINT64_MAX, cpu_ns = 0;
+	unsigned vain = 0;
 	int r = 1;
 
-	while (r > 0 && !s->ended) {
+	while (r > 0 && vain < VAIN_MAX && !s->ended) {
 		if (!still_idle(s, u))
 			return; /* it has what is left, and is not idle for a while */
 		r = slice(s, u->id);
 		rest_from(s, hurried ? REST_SHORT : REST);
+		if (cgroup_memory(s->r->cgroups, u->id, &mem) < 0)
+			return;
+		vain = mem < least ? 0 : vain + 1;
+		least = mem < least ? mem : least;
 	}
-	if (cgroup_memory(s->r->cgroups, u->id, &mem) < 0 || cgroup_cpu_used(s->r->cgroups, u->id, &cpu_ns) < 0)
+	if (cgroup_cpu_used(s->r->cgroups, u->id, &cpu_ns) < 0)
 		return;
 	log_debug("reclaimed the memory of an idle sandbox", "id=%s left_kib=%llu", u->id,
 	    (unsigned long long)(mem >> 10));
