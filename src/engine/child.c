@@ -17,7 +17,6 @@
 #include "engine/child.h"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,19 +26,17 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/inet.h"
-#include "base/rand.h"
 #include "engine/caps.h"
 #include "engine/core.h"
 #include "engine/dev.h"
 #include "engine/disk/volume.h"
+#include "engine/etc.h"
 #include "engine/limits.h"
 #include "engine/mounts.h"
 #include "engine/net/link.h"
 #include "engine/step.h"
 #include "engine/view/view.h"
 
-#define HOSTNAME "e2b.local"
 #define READY_FD 3 /* fds that init inherits besides 0, 1 and 2 */
 #define SOCK_FD 4
 #define SEED_FD 5 /* optional: socket to the seed */
@@ -88,7 +85,7 @@ static int identity(struct child_spec *sp, struct err *e)
 		return -e->no;
 	if (caps_become(0, 0, e) < 0)
 		return -e->no;
-	return sethostname(HOSTNAME, strlen(HOSTNAME)) < 0 ? err_sys(e, "set the host name") : 0;
+	return sethostname(ETC_HOSTNAME, strlen(ETC_HOSTNAME)) < 0 ? err_sys(e, "set the host name") : 0;
 }
 
 struct fresh {
@@ -152,38 +149,6 @@ static int root_stage(const int fds[FD_COUNT], uint64_t mem_bytes, struct err *e
 	if (mount_fresh(fds[FD_ROOT], e) < 0 || mount_shm(fds[FD_ROOT], mem_bytes, e) < 0)
 		return -e->no;
 	return mount_pivot(fds[FD_ROOT], e);
-}
-
-/* The template may have a symbolic link there (resolv.conf often is one): it is removed, not followed. */
-static int write_file(const char *path, const char *text, struct err *e)
-{
-	struct open_how how = {
-		.flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-		.mode = 0644,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS,
-	};
-	autoclose int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
-
-	if (fd < 0 && errno == ELOOP && unlink(path) == 0)
-		fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
-	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
-		return err_sys(e, "write '%s'", path);
-	return 0;
-}
-
-/* Without internet, DNS fails too. Over TCP that is known at once; over UDP the host's ICMP rate limit makes a
- * program wait 5 seconds for it. */
-static int files(const struct slot *s, bool no_internet, struct err *e)
-{
-	char resolv[64], gateway[INET_TEXT_SIZE], machine_id[34];
-
-	(void)snprintf(resolv, sizeof resolv, "nameserver %s\noptions edns0%s\n", inet_text(s->gateway, gateway),
-	    no_internet ? " use-vc" : "");
-	rand_hex(machine_id, 32);
-	memcpy(machine_id + 32, "\n", 2);
-	if (write_file("/etc/resolv.conf", resolv, e) < 0 || write_file("/etc/machine-id", machine_id, e) < 0)
-		return -e->no;
-	return write_file("/etc/hostname", HOSTNAME "\n", e);
 }
 
 /* Clones from, read-only, and mounts it on to. A path that this kernel does not have is ignored. */
@@ -331,8 +296,9 @@ static int run(struct child_spec *sp, struct err *e)
 		return err_wrap(e, "root");
 	for (int i = 0; i < FD_COUNT; i++)
 		fd_close(fds[i]);
-	if (files(&sp->slot, sp->no_internet, e) < 0 || (!sp->has_pair && link_sysctls(0, SLOT_UIDS, e) < 0) ||
-	    cover_up(e) < 0 || (sp->has_view && cover_view(e) < 0))
+	if (etc_write(AT_FDCWD, &sp->slot, sp->no_internet, e) < 0 ||
+	    (!sp->has_pair && link_sysctls(0, SLOT_UIDS, e) < 0) || cover_up(e) < 0 ||
+	    (sp->has_view && cover_view(e) < 0))
 		return err_wrap(e, "files");
 	if (volumes(sp, e) < 0)
 		return err_wrap(e, "volumes");

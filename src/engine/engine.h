@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine: starts, freezes and kills sandboxes. It is the only interface between the warden and an isolation
- * backend.
+/* engine: starts, freezes and kills sandboxes. It is the only interface between the warden and the isolation of
+ * sandboxes.
  *
- * The namespace engine (engine_ns) is the only backend today; gVisor or a micro-VM would fill the same table. To
- * the warden a sandbox is a pidfd of its pid 1 (or of the monitor process that stands for it), a slot of the
- * instance (which determines uids, address and names), and a plain record that survives a restart.
+ * There is one struct engine per warden. It holds what sandboxes of all kinds share: slots, addresses, firewall,
+ * cgroups, disks and volumes. What differs between the kinds (base/engines.h) is in their backends
+ * (engine/backend.h). To the warden a sandbox is a pidfd of its pid 1 (or of the process that stands for it), a slot
+ * of the instance (which determines uids, address and names), and a plain record that survives a restart.
  *
  * start() blocks for some milliseconds, so it is called in a child process of the warden (the builder), never in
  * the warden's loop; the same holds for warm() and for the slow parts of reap(). The other functions are quick and
@@ -17,6 +18,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/engines.h"
 #include "base/err.h"
 #include "base/inet.h"
 
@@ -25,6 +27,7 @@
 #define ENGINE_NAME_SIZE 24 /* name of a snapshot, checkpoint or volume: [a-z0-9]+ */
 #define ENGINE_PATH_SIZE 232
 #define ENGINE_VOLUMES_MAX 8
+#define ENGINE_TOKEN_SIZE 32
 
 struct engine_limits {
 	uint64_t mem_bytes;
@@ -48,6 +51,7 @@ struct engine_spec { /* what to start; checked by the warden */
 	char from[ENGINE_NAME_SIZE]; /* start(): name of the snapshot that the disk is copied from; "": an empty
 				      * disk */
 	uint32_t slot;               /* slot of the instance that the sandbox takes */
+	uint32_t kind;               /* enum engine_kind */
 	bool no_internet;
 	/* The sandbox has its own policy in the firewall: network() is called before start(). */
 	bool ruled;
@@ -100,6 +104,8 @@ struct engine_record { /* a running sandbox; fixed-size plain data, since it is 
 	uint64_t started_wall_ms;
 	/* Added to the memory limit: a restored sandbox has private copies of pages that it shared before. */
 	uint64_t extra_bytes;
+	/* Opens a connection to init where the kernel inside is not the host's (base/preamble.h); otherwise zeros. */
+	uint8_t token[ENGINE_TOKEN_SIZE];
 };
 
 struct engine_usage {
@@ -167,6 +173,7 @@ struct engine;
 
 #define ENGINE_COLD 1
 #define ENGINE_NEVER 1
+#define ENGINE_GREET 1
 #define ENGINE_OOM_PRIORITY 1
 #define ENGINE_VOLUME_PLACES 40
 
@@ -207,6 +214,11 @@ struct engine_ops {
 	/* Opens a pidfd of the record's process if it still exists. -ESRCH: it is gone (call reap()). */
 	int (*adopt)(struct engine *en, const struct engine_record *r, int *ret_pidfd, struct err *e);
 
+	/* Why this host cannot have sandboxes of that kind; NULL: it can. */
+	const char *(*missing)(struct engine *en, uint32_t kind);
+
+	/* Opens a stream to init. 0: it may be used at once. ENGINE_GREET: it is still connecting, and greet() has
+	 * to be called when it is writable. */
 	int (*connect)(struct engine *en, const struct engine_record *r, int pidfd, int *ret_fd, struct err *e);
 	/* Both may be NULL. bell(): opens a non-blocking socket that becomes readable when a process of the sandbox
 	 * wants a seed. seed(): called in a child then: makes one for its pid 1, if that has rung (-EAGAIN: it has
@@ -216,9 +228,13 @@ struct engine_ops {
 	int (*seed)(struct engine *en, const struct engine_record *r, int pidfd, int bell,
 	    int (*made)(void *arg, int seed), void *arg, struct err *e);
 	/* Opens a non-blocking TCP socket that is connected, or connecting, to that port on the sandbox's
-	 * loopback. */
+	 * loopback. ENGINE_GREET: as above. */
 	int (*dial)(struct engine *en, const struct engine_record *r, int pidfd, uint16_t port, bool v6, int *ret_fd,
 	    struct err *e);
+	/* Goes on with a socket of connect() (port 0) or dial(); *sent is false before the first call. 0: it may be
+	 * used. -EAGAIN: call again when it is readable. Another error: the connection has failed. */
+	int (
+	    *greet)(struct engine *en, const struct engine_record *r, int fd, uint16_t port, bool *sent, struct err *e);
 	/* on: -EAGAIN if some processes still run; call again in a few ms, or with on == false to give up. Off:
 	 * -EAGAIN if a checkpoint() begun by an earlier warden still needs the sandbox frozen; call again. */
 	int (*freeze)(struct engine *en, const struct engine_record *r, bool on, struct err *e);
@@ -305,4 +321,4 @@ struct engine_ops {
 	void (*close)(struct engine *en, bool all);
 };
 
-extern const struct engine_ops engine_ns;
+extern const struct engine_ops engine_host;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ns: the namespace engine: opens the engine, manages running sandboxes, closes it. */
+/* ns: opens the engine, manages running sandboxes, closes it; the backend for namespaces. */
 #include "engine/ns.h"
 
 #include <fcntl.h>
@@ -21,6 +21,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "engine/backend.h"
 #include "engine/cgroup/cgroup.h"
 #include "engine/disk/storage.h"
 #include "engine/disk/volume.h"
@@ -299,6 +300,7 @@ static int open_parts(struct engine *en, const struct engine_record *live, size_
 	zygote_end_others(&en->zygote);
 	if (en->bases_fd >= 0)
 		base_remove_others(en->bases_fd, en->own, en->n_own);
+	backend_open(en, live, n_live);
 	return ckpt_start(en, &en->ckpt, e);
 }
 
@@ -389,7 +391,7 @@ static int ns_oom_watch(struct engine *en, const struct engine_record *r, int *r
 	return how < 0 ? err_wrap(e, "sandbox '%s'", r->spec.id) : how == CGROUP_OOM_PRIORITY ? ENGINE_OOM_PRIORITY : 0;
 }
 
-static int ns_kill(struct engine *en, const struct engine_record *r, int pidfd, struct err *e)
+int ns_kill(struct engine *en, const struct engine_record *r, int pidfd, struct err *e)
 {
 	/* Without a pidfd: a sandbox half-made, of which only the cgroup is known. */
 	int no = pidfd < 0 ? 0 : -proc_kill(pidfd);
@@ -399,7 +401,7 @@ static int ns_kill(struct engine *en, const struct engine_record *r, int pidfd, 
 	return no ? err_set(e, no, "kill sandbox '%s': %s", r->spec.id, strerror(no)) : 0;
 }
 
-static int ns_usage(struct engine *en, const struct engine_record *r, struct engine_usage *ret, struct err *e)
+int ns_usage(struct engine *en, const struct engine_record *r, struct engine_usage *ret, struct err *e)
 {
 	struct cgroup_usage cg;
 	struct slot s;
@@ -534,6 +536,7 @@ static void ns_close(struct engine *en, bool all)
 	ns_close_reclaim(en, all);
 	pair_stop(en);
 	ckpt_stop(&en->ckpt);
+	backend_close(en, all);
 	storage_close(en->storage, true);
 	cgroup_tree_close(en->cgroups, all);
 	seccomp_filter_done(&en->filter);
@@ -573,35 +576,44 @@ static int ns_mend(struct engine *en, struct err *e)
 	return r < 0 ? r : 0;
 }
 
-void engine_ns_measure(struct engine *en, struct start_times *times)
-{
-	en->times = times;
-}
+const struct engine_backend backend_namespaces = {
+	.start = ns_start,
+	.restore = ckpt_restore,
+	.adopt = ns_adopt,
+	.connect = ns_connect,
+	.dial = ns_dial,
+	.limit = ns_limit,
+	.usage = ns_usage,
+	.kill = ns_kill,
+	.reap = ns_reap,
+	.checkpoint = ckpt_checkpoint,
+};
 
-const struct engine_ops engine_ns = {
-	.name = "namespaces",
+const struct engine_ops engine_host = {
 	.open = ns_open,
 	.mend = ns_mend,
-	.start = ns_start,
+	.missing = backend_missing,
+	.start = backend_start,
 	.prepare = pair_prepare,
 	.prepared = pair_prepared,
 	.unprepare = pair_kill,
-	.adopt = ns_adopt,
-	.connect = ns_connect,
+	.adopt = backend_adopt,
+	.connect = backend_connect,
 	.bell = ns_bell,
 	.seed = ns_seed,
-	.dial = ns_dial,
+	.dial = backend_dial,
+	.greet = backend_greet,
 	.freeze = ns_freeze,
 	.network = ns_network,
-	.limit = ns_limit,
+	.limit = backend_limit,
 	.oom_watch = ns_oom_watch,
 	.hurry = ns_hurry,
-	.kill = ns_kill,
-	.usage = ns_usage,
-	.reap = ns_reap,
+	.kill = backend_kill,
+	.usage = backend_usage,
+	.reap = backend_reap,
 	.snapshot = ns_snapshot,
-	.checkpoint = ckpt_checkpoint,
-	.restore = ckpt_restore,
+	.checkpoint = backend_checkpoint,
+	.restore = backend_restore,
 	.volume_set = volume_set,
 	.volume_drop = volume_delete,
 	.volumes = volume_each,

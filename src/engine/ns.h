@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ns: the namespace engine's state, shared by the files that fill its table of functions. */
+/* ns: the engine's state, shared by the files that fill its table of functions and by the backends. */
 #pragma once
 
 #include "base/boot_id.h"
@@ -15,6 +15,7 @@
 #include "engine/view/view.h"
 #include "engine/zygote/zygote.h"
 
+struct gvisor;
 struct storage;
 
 enum start_stage { /* the stages of a start that the builder measures */
@@ -58,6 +59,7 @@ struct engine {
 	bool pairs_over; /* that helper has exited, and is yet to be reaped */
 	struct ckpt ckpt;
 	struct image_init init_now; /* in atoll-ckpt only */
+	struct gvisor *gvisor;      /* of that backend; NULL: it is not open */
 	struct seccomp_filter filter;
 	struct holder_config holder;
 	struct zygote_config zygote;
@@ -87,6 +89,8 @@ int ns_dial(struct engine *en, const struct engine_record *r, int pidfd, uint16_
     struct err *e);
 int ns_seed(struct engine *en, const struct engine_record *r, int pidfd, int bell, int (*made)(void *arg, int seed),
     void *arg, struct err *e);
+int ns_kill(struct engine *en, const struct engine_record *r, int pidfd, struct err *e);
+int ns_usage(struct engine *en, const struct engine_record *r, struct engine_usage *ret, struct err *e);
 
 /* ns_idle.c. empty: no sandbox lives; all: none is left. */
 int ns_open_cgroups(struct engine *en, bool empty, struct err *e);

@@ -443,6 +443,9 @@ static void on_hello(void *user, const struct warden_reply *re)
 	if (!f->sandbox.can_checkpoint)
 		log_info("the memory of paused sandboxes is not saved to disk", "why='%s'",
 		    check_text(m->why_not, sizeof m->why_not) ? m->why_not : "");
+	for (size_t i = 0; i < ENGINE_KINDS; i++)
+		(void)str_copy(f->sandbox.engine_why[i], sizeof f->sandbox.engine_why[i],
+		    check_text(m->engine_why[i], sizeof m->engine_why[i]) ? str_of(m->engine_why[i]) : STR_LIT("?"));
 	f->sandbox.max_sandboxes = m->max_sandboxes;
 	f->link.starts = start_queue_new(f->link.loop, m->builders);
 	if (!f->link.starts) {

@@ -13,7 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MSG_VERSION 12
+#include "base/engines.h"
+
+#define MSG_VERSION 13
 #define MSG_MAX 24576 /* the largest message */
 
 #define ID_SIZE 24           /* sandbox id: [a-z0-9]{1,23} */
@@ -24,7 +26,8 @@
 #define REQUEST_ID_MAX 64
 #define IMAGE_REF_SIZE 768 /* registry, repository, tag and digest */
 #define MOUNT_PATH_SIZE 232
-#define MOUNTS_MAX 8          /* volumes of a sandbox */
+#define MOUNTS_MAX 8 /* volumes of a sandbox */
+#define ENGINE_WHY_SIZE 160
 #define TICKET_SECRET_SIZE 32 /* the front derives the keys of TLS session tickets from it */
 
 enum msg_type {
@@ -89,6 +92,8 @@ struct msg_welcome {
 	struct msg_template templates[TEMPLATES_MAX];
 	struct msg_template_limits template_limits[TEMPLATES_MAX];
 	uint32_t n_template_limits;
+	/* why this host cannot have sandboxes of that engine; "": it can */
+	char engine_why[ENGINE_KINDS][ENGINE_WHY_SIZE];
 	uint32_t builders; /* starts that the warden works on at a time: two per processor */
 	uint8_t ticket_secret[TICKET_SECRET_SIZE];
 };
@@ -111,7 +116,7 @@ struct msg_start {
 	uint32_t flags;
 	uint32_t n_policy; /* bytes of an ipc/policy.h that follow the message; 0: none */
 	uint32_t n_mounts; /* number of struct msg_mount after that */
-	uint8_t pad2[4];
+	uint32_t engine;   /* enum engine_kind */
 	struct msg_limits limits;
 };
 
@@ -274,7 +279,8 @@ struct msg_sandbox {
 	char id[ID_SIZE];
 	char template_key[TEMPLATE_KEY_SIZE];
 	uint8_t frozen;
-	uint8_t pad[6];
+	uint8_t engine; /* enum engine_kind */
+	uint8_t pad[5];
 	uint64_t started_wall_ms;
 	struct msg_limits limits;
 };

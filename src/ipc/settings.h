@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/engines.h"
 #include "base/err.h"
 #include "base/inet.h"
 #include "base/log.h"

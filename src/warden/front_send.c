@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fd.h"
 #include "warden/link.h"
 #include "warden/unit_state.h"
 #include "warden/warden.h"
@@ -35,6 +36,16 @@ void front_image(struct warden *w, uint64_t life, uint32_t seq, uint64_t bytes, 
 	struct msg_image re = { .head = { MSG_VERSION, RE_IMAGE, seq }, .bytes = bytes, .dump_us = dump_us };
 
 	answer(w, life, &re, sizeof re);
+}
+
+void front_fd(struct warden *w, uint64_t life, uint32_t seq, int fd)
+{
+	struct msg_ok re = { .head = { MSG_VERSION, RE_OK, seq } };
+
+	if (w->link && life == w->life)
+		link_send(w->link, &re, sizeof re, fd);
+	else
+		fd_close(fd);
 }
 
 void front_error(struct warden *w, uint64_t life, uint32_t seq, int no, const char *text)

@@ -11,6 +11,8 @@ struct warden;
 void front_ok(struct warden *w, uint64_t life, uint32_t seq);
 void front_released(struct warden *w, uint64_t life, uint32_t seq); /* another answer follows */
 void front_image(struct warden *w, uint64_t life, uint32_t seq, uint64_t bytes, uint64_t dump_us);
+/* With a descriptor, which it owns. */
+void front_fd(struct warden *w, uint64_t life, uint32_t seq, int fd);
 void front_error(struct warden *w, uint64_t life, uint32_t seq, int no, const char *text);
 
 void front_exited(struct warden *w, const struct unit *sb);

@@ -511,7 +511,7 @@ int main(int argc, char **argv)
 		.pull = { .exe_fd = -1, .options = -1 },
 		.records_dir = -1,
 		.notify_fd = -1,
-		.ops = &engine_ns };
+		.ops = &engine_host };
 	static struct programs p = { .front_fd = -1, .egress_fd = -1, .agent_fd = -1 };
 	struct err e = ERR_INIT;
 

@@ -23,6 +23,7 @@
 #include "warden/slots.h"
 #include "warden/unit.h"
 #include "warden/unit/freeze.h"
+#include "warden/unit/join.h"
 #include "warden/unit/limit.h"
 #include "warden/unit/network.h"
 #include "warden/warden.h"
@@ -91,6 +92,11 @@ void op_hello(struct warden *w, const void *msg)
 
 	re.can_checkpoint = !why_not;
 	(void)str_copy(re.why_not, sizeof re.why_not, str_of(why_not ? why_not : ""));
+	for (uint32_t k = 0; k < ENGINE_KINDS && w->ops->missing; k++) {
+		const char *why = w->ops->missing(w->engine, k);
+
+		(void)str_copy(re.engine_why[k], sizeof re.engine_why[k], str_of(why ? why : ""));
+	}
 	memcpy(re.ticket_secret, w->ticket_secret, sizeof re.ticket_secret);
 	send_out(w, &re, sizeof re, -1);
 	egress_introduce(w);
@@ -240,10 +246,14 @@ void op_connect(struct warden *w, const void *msg)
 	if (!sb)
 		return;
 	log_debug("connect", "id=%s request=%s", m->id, m->request);
-	if (w->ops->connect(w->engine, &sb->er, sb->pidfd, &fd, &e) < 0)
-		fail(w, m->head.seq, &e);
-	else
+	int r = w->ops->connect(w->engine, &sb->er, sb->pidfd, &fd, &e);
+
+	if (r == ENGINE_GREET)
+		r = unit_join(sb, m->head.seq, fd, 0, &e);
+	else if (r == 0)
 		send_out(w, &re, sizeof re, fd);
+	if (r < 0)
+		fail(w, m->head.seq, &e);
 }
 
 void op_dial(struct warden *w, const void *msg)
@@ -260,10 +270,14 @@ void op_dial(struct warden *w, const void *msg)
 	if (!sb)
 		return;
 	log_debug("dial", "id=%s port=%u family=%u request=%s", m->id, m->port, m->family, m->request);
-	if (w->ops->dial(w->engine, &sb->er, sb->pidfd, m->port, m->family == DIAL_V6, &fd, &e) < 0)
-		fail(w, m->head.seq, &e);
-	else
+	int r = w->ops->dial(w->engine, &sb->er, sb->pidfd, m->port, m->family == DIAL_V6, &fd, &e);
+
+	if (r == ENGINE_GREET)
+		r = unit_join(sb, m->head.seq, fd, m->port, &e);
+	else if (r == 0)
 		send_out(w, &re, sizeof re, fd);
+	if (r < 0)
+		fail(w, m->head.seq, &e);
 }
 
 void op_list(struct warden *w, const void *msg)
@@ -283,6 +297,7 @@ void op_list(struct warden *w, const void *msg)
 		memcpy(item.id, sb->er.spec.id, sizeof item.id);
 		memcpy(item.template_key, sb->er.spec.template_key, sizeof item.template_key);
 		item.frozen = sb->frozen;
+		item.engine = (uint8_t)sb->er.spec.kind;
 		item.started_wall_ms = sb->er.started_wall_ms;
 		item.limits = limits_to_msg(&sb->er.spec.limits);
 		send_out(w, &item, sizeof item, -1);

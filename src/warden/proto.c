@@ -160,8 +160,10 @@ static const char *fields_msg_start(const struct proto *pr, const void *msg)
 		return "bad sandbox id";
 	if (!check_template_key(m->template_key))
 		return "bad template key";
-	if (memcmp(m->pad, zero, sizeof zero) != 0 || memcmp(m->pad2, zero, sizeof m->pad2) != 0)
+	if (memcmp(m->pad, zero, sizeof zero) != 0)
 		return "padding is not zero";
+	if (m->engine >= ENGINE_KINDS)
+		return "no such engine";
 	if (!check_request(m->request))
 		return "bad request id";
 	if (m->flags & ~START_FLAGS_ALL)

@@ -56,8 +56,10 @@ enum tag { /* never renumber */
 	TAG_EGRESS_BYTES,
 	TAG_EGRESS_BYTES_S,
 	TAG_OPEN_FILES,
-	TAG_FAR, /* its slot is beyond those that earlier versions know, which must not take the record for damaged */
-	TAG_END, /* not a tag: higher ones are of a later version */
+	TAG_FAR,   /* its slot is beyond those that earlier versions know, which must not take the record for damaged */
+	TAG_KIND,  /* enum engine_kind; absent: namespaces */
+	TAG_TOKEN, /* absent: zeros */
+	TAG_END,   /* not a tag: higher ones are of a later version */
 };
 
 #define NEEDED 1u /* flag of a field: a reader that does not know it must not use the record */
@@ -169,6 +171,10 @@ size_t record_encode(const struct record *r, char bytes[RECORD_FILE_MAX])
 	put_text(&o, TAG_BOOT_ID, r->er.boot_id);
 	put_number(&o, TAG_STARTED_MS, r->er.started_wall_ms);
 	put_number(&o, TAG_EXTRA_BYTES, r->er.extra_bytes);
+	if (sp->kind != ENGINE_NAMESPACES) {
+		put_number(&o, TAG_KIND, sp->kind);
+		put_field(&o, TAG_TOKEN, NEEDED, r->er.token, sizeof r->er.token);
+	}
 	for (uint32_t i = 0; i < sp->n_volumes; i++)
 		put_volume(&o, &sp->volumes[i]);
 	if (r->policy)
@@ -247,6 +253,11 @@ static bool take_text(const struct in *i, struct record *r)
 		return text(i->p, i->f.n, r->er.boot_id, sizeof r->er.boot_id);
 	case TAG_VOLUME:
 		return volume(i, sp);
+	case TAG_TOKEN:
+		if (i->f.n != sizeof r->er.token)
+			return false;
+		memcpy(r->er.token, i->p, sizeof r->er.token);
+		return true;
 	case TAG_POLICY:
 		return !r->policy && i->f.n > 0 && record_policy(i->p, i->f.n, &r->policy) == 0;
 	default:
@@ -288,6 +299,7 @@ static bool take(const struct in *i, struct record *r)
 	case TAG_IO_OPS_S:
 	case TAG_OPEN_FILES:
 	case TAG_FAR:
+	case TAG_KIND:
 		if (!number(i, INT32_MAX, &v))
 			return false;
 		break;
@@ -318,6 +330,9 @@ static bool take(const struct in *i, struct record *r)
 		break;
 	case TAG_OPEN_FILES:
 		l->open_files = (uint32_t)v;
+		break;
+	case TAG_KIND:
+		r->er.spec.kind = (uint32_t)v;
 		break;
 	case TAG_FAR:
 		break;
@@ -354,7 +369,7 @@ bool record_is_sound(const struct record *r)
 	const struct engine_spec *sp = &r->er.spec;
 
 	return (r->stage == RECORD_STARTING || r->stage == RECORD_LIVE) && check_id(sp->id) &&
-	    check_template_key(sp->template_key) && sp->slot < SLOT_MAX &&
+	    check_template_key(sp->template_key) && sp->slot < SLOT_MAX && sp->kind < ENGINE_KINDS &&
 	    check_text(r->er.boot_id, sizeof r->er.boot_id) && (r->stage != RECORD_LIVE || r->er.pid > 1);
 }
 

@@ -25,6 +25,7 @@
 #include "warden/slots.h"
 #include "warden/unit/bell.h"
 #include "warden/unit/freeze.h"
+#include "warden/unit/join.h"
 #include "warden/unit/limit.h"
 #include "warden/unit/network.h"
 #include "warden/warden.h"
@@ -102,6 +103,7 @@ static void unit_free(struct unit *sb)
 	timer_free(sb->timer);
 	unit_freeze_end(sb);
 	unit_network_end(sb);
+	unit_join_end(sb);
 	fd_close(sb->pidfd);
 	free(sb->policy);
 	free(sb);
@@ -214,6 +216,7 @@ static void unit_end(struct unit *sb)
 	if (sb->telling.front_seq)
 		front_error(w, sb->telling.life, sb->telling.front_seq, ENOENT, "the sandbox has ended");
 	unit_network_end(sb);
+	unit_join_end(sb);
 	watch_free(take_ptr(&sb->watch));
 	oom_end(sb);
 	bell_close(sb);
@@ -383,7 +386,7 @@ int unit_start(struct warden *w, const struct msg_start *m, struct err *e)
 		return err_set(e, ESHUTDOWN, "the server is stopping");
 	if (unit_find(w, m->id))
 		return err_set(e, EEXIST, "sandbox '%s' exists", m->id);
-	if (slot_take(w, restores ? NULL : m->template_key, &slot, &pair) < 0)
+	if (slot_take(w, restores || m->engine != ENGINE_NAMESPACES ? NULL : m->template_key, &slot, &pair) < 0)
 		return err_set(e, EMFILE, "all %u places for sandboxes are taken", (unsigned)w->cfg.max_sandboxes);
 	struct unit *sb = unit_new(w, m->id, slot);
 
@@ -402,6 +405,7 @@ int unit_start(struct warden *w, const struct msg_start *m, struct err *e)
 
 	memcpy(sp->template_key, m->template_key, sizeof sp->template_key);
 	memcpy(sp->from, m->from, sizeof sp->from);
+	sp->kind = m->engine;
 	sb->restoring = restores;
 	sp->no_internet = m->flags & START_NO_INTERNET;
 	take_mounts(sp, (const char *)(m + 1) + m->n_policy, m->n_mounts);
@@ -437,7 +441,7 @@ static void on_built(struct unit *sb, int r, const struct engine_record *er, int
 	struct err own = ERR_INIT;
 
 	w->n_builders--;
-	if (r == 0 && !sb->restoring)
+	if (r == 0 && !sb->restoring && sb->er.spec.kind == ENGINE_NAMESPACES)
 		pairs_used(w->pairs, sb->er.spec.template_key);
 	if (r < 0) {
 		start_failed(sb, -r, e->text);

@@ -13,6 +13,7 @@
 struct builder;
 struct held_policy;
 struct keeper;
+struct join;
 struct network_change;
 struct record;
 struct timer;
@@ -68,14 +69,16 @@ struct unit {
 	bool limiting;                       /* a child is changing its limits */
 	bool networking;                     /* a child is changing what it may reach */
 	struct network_change *next_network; /* waits for that, or for a free child; NULL: nothing */
-	struct keeper *keeper;               /* its disk or memory is being saved; NULL: not */
-	bool restoring;                      /* while it is being built: from a checkpoint */
-	bool unwanted;                       /* killed, or its front has exited, while it was being built */
-	bool announced;                      /* the front knows that it runs, so it gets an EV_EXITED */
-	uint32_t reason;                     /* enum exit_reason */
-	char request[REQUEST_ID_SIZE];       /* of the OP_START, for the log */
-	uint32_t seq;                        /* of the OP_START that waits for an answer; 0: none */
-	uint64_t life;                       /* the front that sent it */
+	struct join *joins;                  /* connections that are being made */
+	uint32_t n_joins;
+	struct keeper *keeper;         /* its disk or memory is being saved; NULL: not */
+	bool restoring;                /* while it is being built: from a checkpoint */
+	bool unwanted;                 /* killed, or its front has exited, while it was being built */
+	bool announced;                /* the front knows that it runs, so it gets an EV_EXITED */
+	uint32_t reason;               /* enum exit_reason */
+	char request[REQUEST_ID_SIZE]; /* of the OP_START, for the log */
+	uint32_t seq;                  /* of the OP_START that waits for an answer; 0: none */
+	uint64_t life;                 /* the front that sent it */
 	uint64_t asked_ms;
 	struct unit *next_queued;
 	struct engine_pair pair; /* taken for its start, until the builder has it */

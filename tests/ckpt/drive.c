@@ -72,7 +72,7 @@ static _Noreturn void pump(struct drive *d, int client)
 	struct err e = ERR_INIT;
 	int inside = -1;
 
-	if (engine_ns.connect(d->en, &d->rec, d->pidfd, &inside, &e) < 0)
+	if (engine_host.connect(d->en, &d->rec, d->pidfd, &inside, &e) < 0)
 		_exit(1);
 	(void)fd_nonblock(inside, false);
 	struct pollfd p[] = { { .fd = client, .events = POLLIN }, { .fd = inside, .events = POLLIN } };
@@ -141,8 +141,8 @@ static int begin(struct drive *d, const struct engine_spec *spec, bool restore, 
 
 	if (pid == 0) {
 		int pidfd = -1,
-		    r = restore ? engine_ns.restore(d->en, spec, &m.rec, &pidfd, &m.e)
-				: engine_ns.start(d->en, spec, &ENGINE_PAIR_NONE, &m.rec, &pidfd, &m.e);
+		    r = restore ? engine_host.restore(d->en, spec, &m.rec, &pidfd, &m.e)
+				: engine_host.start(d->en, spec, &ENGINE_PAIR_NONE, &m.rec, &pidfd, &m.e);
 
 		(void)fd_send(sock[1], &m, sizeof m, &pidfd, r >= 0);
 		_exit(0);
@@ -176,7 +176,7 @@ static int do_warm(struct drive *d, char *a, char *b, struct err *e)
 
 	(void)a, (void)b;
 	if (pid == 0)
-		_exit(engine_ns.warm(d->en, d->template_key, e) < 0 ? fprintf(stderr, "warm: %s\n", e->text) > 0 : 0);
+		_exit(engine_host.warm(d->en, d->template_key, e) < 0 ? fprintf(stderr, "warm: %s\n", e->text) > 0 : 0);
 	(void)waitpid(pid, &status, 0);
 	return status ? err_set(e, EIO, "the template cannot be warmed") : 0;
 }
@@ -196,7 +196,7 @@ static int do_freeze(struct drive *d, char *a, char *b, struct err *e)
 	(void)a, (void)b;
 	do {
 		*e = ERR_INIT;
-		r = engine_ns.freeze(d->en, &d->rec, true, e);
+		r = engine_host.freeze(d->en, &d->rec, true, e);
 	} while (r == -EAGAIN);
 	return r;
 }
@@ -204,7 +204,7 @@ static int do_freeze(struct drive *d, char *a, char *b, struct err *e)
 static int do_thaw(struct drive *d, char *a, char *b, struct err *e)
 {
 	(void)a, (void)b;
-	return engine_ns.freeze(d->en, &d->rec, false, e);
+	return engine_host.freeze(d->en, &d->rec, false, e);
 }
 
 static int do_kill(struct drive *d, char *a, char *b, struct err *e)
@@ -213,12 +213,12 @@ static int do_kill(struct drive *d, char *a, char *b, struct err *e)
 	int r;
 
 	(void)a, (void)b;
-	if (engine_ns.kill(d->en, &d->rec, d->pidfd, e) < 0)
+	if (engine_host.kill(d->en, &d->rec, d->pidfd, e) < 0)
 		return -e->no;
 	(void)poll(&p, 1, 10000);
 	do {
 		*e = ERR_INIT;
-		r = engine_ns.reap(d->en, &d->rec, e);
+		r = engine_host.reap(d->en, &d->rec, e);
 		(void)nanosleep(&(struct timespec) { .tv_nsec = 2000000 }, NULL);
 	} while (r == -EAGAIN);
 	close(d->pidfd);
@@ -236,7 +236,7 @@ static int do_drop(struct drive *d, char *a, char *b, struct err *e)
 static int do_snapshot(struct drive *d, char *name, char *b, struct err *e)
 {
 	(void)b;
-	return engine_ns.snapshot(d->en, &d->rec, name, e);
+	return engine_host.snapshot(d->en, &d->rec, name, e);
 }
 
 static void released(void *arg)
@@ -247,13 +247,13 @@ static void released(void *arg)
 static int do_checkpoint(struct drive *d, char *name, char *b, struct err *e)
 {
 	(void)b;
-	return engine_ns.checkpoint(d->en, &d->rec, name, false, released, NULL, &d->image, e);
+	return engine_host.checkpoint(d->en, &d->rec, name, false, released, NULL, &d->image, e);
 }
 
 static int do_forget(struct drive *d, char *name, char *b, struct err *e)
 {
 	(void)b;
-	return engine_ns.forget(d->en, name, e);
+	return engine_host.forget(d->en, name, e);
 }
 
 static const struct {
@@ -353,7 +353,7 @@ int main(int argc, char **argv)
 	int port = listen_somewhere(&d);
 
 	if (port < 0 || registry_take(REGISTRY_DIR, d.cfg.state_dir, &d.cfg.instance, &registry, &e) < 0 ||
-	    unshare(CLONE_NEWNS) < 0 || engine_ns.open(&d.cfg, NULL, 0, &d.en, &e) < 0) {
+	    unshare(CLONE_NEWNS) < 0 || engine_host.open(&d.cfg, NULL, 0, &d.en, &e) < 0) {
 		fprintf(stderr, "drive: %s\n", e.no ? e.text : strerror(errno));
 		return 1;
 	}
@@ -371,7 +371,7 @@ int main(int argc, char **argv)
 	drop_all(&d);
 	if (d.pidfd >= 0)
 		(void)do_kill(&d, NULL, NULL, &e);
-	engine_ns.close(d.en, true);
+	engine_host.close(d.en, true);
 	registry_release(REGISTRY_DIR, d.cfg.instance);
 	return 0;
 }

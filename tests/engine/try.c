@@ -102,10 +102,10 @@ static struct engine_pair prepare(struct engine *en, const struct options *o, ui
 	struct err e = ERR_INIT;
 	struct pollfd pf = { .events = POLLIN };
 
-	if (engine_ns.prepare(en, o->template_key, slot, &pf.fd, &e) < 0)
+	if (engine_host.prepare(en, o->template_key, slot, &pf.fd, &e) < 0)
 		die("prepare", &e);
 	(void)poll(&pf, 1, 10000);
-	if (engine_ns.prepared(en, &p, &e) < 0)
+	if (engine_host.prepared(en, &p, &e) < 0)
 		fprintf(stderr, "try: not prepared: %s\n", e.text);
 	return p;
 }
@@ -134,7 +134,7 @@ static void start_begin(struct engine *en, const struct options *o, uint32_t slo
 	ret->sock = sock[0];
 	ret->pid = fork();
 	if (ret->pid == 0) {
-		int pidfd = -1, r = engine_ns.start(en, &spec, &pair, &m.rec, &pidfd, &m.e);
+		int pidfd = -1, r = engine_host.start(en, &spec, &pair, &m.rec, &pidfd, &m.e);
 
 		(void)fd_send(sock[1], &m, sizeof m, &pidfd, r >= 0);
 		_exit(0);
@@ -164,7 +164,7 @@ static void talk(struct engine *en, const struct box *b, const char *text)
 	ssize_t n;
 	int fd;
 
-	if (engine_ns.connect(en, &b->rec, b->pidfd, &fd, &e) < 0)
+	if (engine_host.connect(en, &b->rec, b->pidfd, &fd, &e) < 0)
 		die("connect", &e);
 	(void)fd_nonblock(fd, false);
 	if (text && *text) {
@@ -181,7 +181,7 @@ static void reap(struct engine *en, struct box *b)
 {
 	struct err e = ERR_INIT;
 
-	while (engine_ns.reap(en, &b->rec, &e) == -EAGAIN)
+	while (engine_host.reap(en, &b->rec, &e) == -EAGAIN)
 		(void)nanosleep(&(struct timespec) { .tv_nsec = 500000 }, NULL);
 	if (e.no && e.no != EAGAIN)
 		die("reap", &e);
@@ -195,12 +195,12 @@ static void freeze_and_thaw(struct engine *en, struct box *b, bool stay, struct 
 	int r;
 
 	do
-		r = engine_ns.freeze(en, &b->rec, true, &e);
+		r = engine_host.freeze(en, &b->rec, true, &e);
 	while (r == -EAGAIN);
 	if (r < 0)
 		die("freeze", &e);
 	note(s, now_ms() - t);
-	if (!stay && engine_ns.freeze(en, &b->rec, false, &e) < 0)
+	if (!stay && engine_host.freeze(en, &b->rec, false, &e) < 0)
 		die("thaw", &e);
 }
 
@@ -299,7 +299,7 @@ static void end_all(struct engine *en, const struct options *o, struct box *b, u
 		struct pollfd p = { .fd = b[i].pidfd, .events = POLLIN };
 		double t = now_ms();
 
-		if (engine_ns.kill(en, &b[i].rec, o->blind ? -1 : b[i].pidfd, &e) < 0)
+		if (engine_host.kill(en, &b[i].rec, o->blind ? -1 : b[i].pidfd, &e) < 0)
 			die("kill", &e);
 		(void)poll(&p, 1, 5000);
 		note(&m->killed, now_ms() - t);
@@ -464,7 +464,7 @@ static void adopt_all(struct engine *en, const struct options *o, const struct e
 	for (size_t i = 0; i < n; i++) {
 		struct box b = { .rec = rec[i] };
 
-		if (engine_ns.adopt(en, &rec[i], &b.pidfd, &e) < 0)
+		if (engine_host.adopt(en, &rec[i], &b.pidfd, &e) < 0)
 			die("adopt", &e);
 		talk(en, &b, o->text);
 		end_all(en, o, &b, 1, m);
@@ -505,7 +505,7 @@ int main(int argc, char **argv)
 	size_t n_live = o.adopt ? load(&o, rec) : 0;
 	double t = now_ms();
 
-	if (engine_ns.open(&o.cfg, rec, n_live, &en, &e) < 0)
+	if (engine_host.open(&o.cfg, rec, n_live, &en, &e) < 0)
 		die("open", &e);
 	printf("open       %.1f ms\n", now_ms() - t);
 	engine_ns_measure(en, times);
@@ -516,21 +516,21 @@ int main(int argc, char **argv)
 		cycle(en, &o, boxes, times, i * o.count, &m);
 		if (o.keep) {
 			keep(&o, boxes, o.count);
-			engine_ns.close(en, false);
+			engine_host.close(en, false);
 			return 0;
 		}
 		end_all(en, &o, boxes, o.count, &m);
-		engine_ns.tick(en);
+		engine_host.tick(en);
 	}
 	for (unsigned i = 0; i < o.linger; i++) {
 		(void)nanosleep(&(struct timespec) { .tv_sec = 1 }, NULL);
-		engine_ns.tick(en);
+		engine_host.tick(en);
 	}
 	if (o.cycles > 1) {
 		count_back(&o, open_now, after);
 		compare("after all cycles, since the first", open_now, after);
 	}
-	engine_ns.close(en, true);
+	engine_host.close(en, true);
 	count_back(&o, before, after);
 	compare("after close", before, after);
 	for (int s = 0; s < STAGE_COUNT; s++)

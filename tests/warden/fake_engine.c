@@ -360,7 +360,7 @@ static int fake_mend(struct engine *en, struct err *e)
 	return 0;
 }
 
-const struct engine_ops engine_ns = {
+const struct engine_ops engine_host = {
 	.mend = fake_mend,
 	.name = "fake",
 	.open = fake_open,

@@ -20,6 +20,7 @@
 
 #include "base/fd.h"
 #include "base/inet.h"
+#include "base/preamble.h"
 #include "engine/net/nft_wire.h"
 #include "engine/slot.h"
 
@@ -108,12 +109,14 @@ static void put_input(struct buf *out, const struct nft_config *c, const char *g
 	    "\tchain input {\n"
 	    "\t\ttype filter hook input priority filter - 5; policy accept;\n"
 	    "\t\tiifname != \"at%us*\" accept\n"
+	    /* Answers of an init that the host has called over TCP (engine/greet.h), whatever the sandbox may reach. */
+	    "\t\ttcp sport %u ct direction reply ct state established accept\n"
 	    "\t\tiifname @waiting drop\n"
 	    "\t\tiifname @silent jump refuse\n" /* DNS too: a query can carry any data out */
 	    "\t\tlimit name iifname map @paced drop\n"
 	    "\t\tquota name iifname map @capped jump refuse\n"
 	    "\t\tct state new add @connections { ip saddr ct count over %u } drop\n",
-	    c->instance, CONNECTIONS_MAX);
+	    c->instance, PREAMBLE_PORT, CONNECTIONS_MAX);
 	if (c->proxy_port) /* only connections that were diverted */
 		buf_fmt(out, "\t\tip daddr %s tcp dport %u ct status dnat accept\n", gw, c->proxy_port);
 	/* Likewise: only connections to the address of the names that have passed put_names(). */

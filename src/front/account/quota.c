@@ -9,6 +9,7 @@
 #include "front/account/accounts.h"
 #include "front/account/keyring.h"
 #include "front/account/limits.h"
+#include "front/link/links.h"
 #include "http/json.h"
 
 #define DAY_S 86400u
@@ -43,9 +44,33 @@ static int check_names(const json_t *o, bool of_key, struct err *e)
 
 		while (i < ARRAY_LEN(fields) && (strcmp(fields[i].name, name) != 0 || (fields[i].of_key && !of_key)))
 			i++;
-		if (i == ARRAY_LEN(fields) && strcmp(name, "limits") != 0)
+		if (i == ARRAY_LEN(fields) && strcmp(name, "limits") != 0 && strcmp(name, "engine") != 0 &&
+		    strcmp(name, "requireEngine") != 0)
 			return err_set(e, EINVAL, "field 'quota.%.40s' is not known", name);
 	}
+	return 0;
+}
+
+/* null removes it, and with it requireEngine. */
+static int read_engine(const json_t *o, struct quota *q, struct err *e)
+{
+	const json_t *name = json_object_get(o, "engine"), *require = json_object_get(o, "requireEngine");
+	uint32_t kind = 0;
+
+	if (name && !json_is_null(name)) {
+		if (!json_is_string(name) || engine_kind_of(json_string_value(name), &kind) < 0)
+			return err_set(e, EINVAL, "field 'quota.engine' must be " ENGINES_TEXT ", or null");
+		q->engine = (int64_t)kind + 1;
+	} else if (name) {
+		q->engine = 0;
+		q->require_engine = false;
+	}
+	if (require && !json_is_boolean(require) && !json_is_null(require))
+		return err_set(e, EINVAL, "field 'quota.requireEngine' must be a boolean or null");
+	if (require)
+		q->require_engine = json_is_true(require);
+	if (q->require_engine && !q->engine)
+		return err_set(e, EINVAL, "field 'quota.requireEngine' needs 'quota.engine'");
 	return 0;
 }
 
@@ -73,6 +98,8 @@ int quota_read(const json_t *o, bool of_key, const struct msg_limits *most, stru
 		to.maxima = (struct msg_limits) { 0 };
 	if (limits && limits_read_maxima(limits, "quota.limits.", most, &to.maxima, e) < 0)
 		return -e->no;
+	if (read_engine(o, &to, e) < 0)
+		return -e->no;
 	*q = to;
 	return 0;
 }
@@ -85,7 +112,7 @@ bool quota_is_none(const struct quota *q)
 		if (*field(q, i))
 			return false;
 	}
-	return limits_equal(&q->maxima, &none);
+	return !q->engine && limits_equal(&q->maxima, &none);
 }
 
 json_t *quota_json(const struct quota *q, bool of_key)
@@ -103,6 +130,10 @@ json_t *quota_json(const struct quota *q, bool of_key)
 	}
 	(void)json_object_set_new(o, "limits",
 	    limits_equal(&q->maxima, &none) ? json_null() : limits_maxima_json(&q->maxima));
+	if (q->engine) {
+		(void)json_object_set_new(o, "engine", json_string(engine_kind_name((uint32_t)q->engine - 1)));
+		(void)json_object_set_new(o, "requireEngine", json_boolean(q->require_engine));
+	}
 	return o;
 }
 
@@ -272,4 +303,25 @@ void quota_narrow(const struct accounts *a, const char *team, const char *key, s
 		limits_narrow(range, &o.team->quota.maxima);
 	if (o.key)
 		limits_narrow(range, &o.key->quota.maxima);
+}
+
+/* What is required by the server cannot be changed by a team, and what a team requires not by its keys. */
+static void apply_engine(struct engine_rule *rule, const struct quota *q)
+{
+	if (rule->required || !q->engine)
+		return;
+	rule->kind = (uint32_t)q->engine - 1;
+	rule->required = q->require_engine;
+}
+
+struct engine_rule quota_engine(const struct accounts *a, const char *team, const char *key)
+{
+	struct owner o = owner_of(a, team, key);
+	struct engine_rule rule = { .kind = a->link->opt.engine, .required = a->link->opt.require_engine };
+
+	if (o.team)
+		apply_engine(&rule, &o.team->quota);
+	if (o.key)
+		apply_engine(&rule, &o.key->quota);
+	return rule;
 }

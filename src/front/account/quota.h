@@ -22,6 +22,13 @@ struct quota {                 /* 0: none */
 	int64_t creates_per_min;
 	int64_t cpu_s_per_day, egress_mb_per_day;
 	struct msg_limits maxima; /* for each sandbox */
+	int64_t engine;           /* enum engine_kind + 1; 0: that of the team, or of the server */
+	bool require_engine;      /* no sandbox has another engine */
+};
+
+struct engine_rule {
+	uint32_t kind; /* of sandboxes whose client names none */
+	bool required;
 };
 
 #define QUOTA_MINUTE 60
@@ -60,6 +67,8 @@ int quota_check_create(struct accounts *a, const char *team, const char *key, st
 int quota_check_resume(struct accounts *a, const char *team, const char *key, struct quota_hit *ret);
 void quota_note_create(struct accounts *a, const char *team, const char *key);
 void quota_text(const struct quota_hit *h, struct err *ret);
+/* Of that key ("": none) and team, with the settings of the server. */
+struct engine_rule quota_engine(const struct accounts *a, const char *team, const char *key);
 void quota_narrow(const struct accounts *a, const char *team, const char *key, struct limits_range *range);
 
 /* Adds to today's use. */

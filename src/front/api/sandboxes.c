@@ -117,6 +117,7 @@ static void put_common(struct buf *out, const struct sandbox *sb)
 	buf_fmt(out, ",\"cpuCount\":%u,\"memoryMB\":%llu,\"diskSizeMB\":%llu,\"state\":\"%s\"", cpus ? cpus : 1,
 	    (unsigned long long)(lim->mem_bytes / MIB), (unsigned long long)(lim->disk_bytes / MIB),
 	    sandbox_state_name(sb));
+	buf_fmt(out, ",\"engine\":\"%s\"", engine_kind_name(spec_engine(&sb->spec)));
 	buf_z(out, ",\"envdVersion\":\"" ENVD_VERSION "\",\"volumeMounts\":");
 	if (sb->spec.volumes) {
 		autojson json_t *volumes = spec_volumes_shown(&sb->spec);
@@ -185,8 +186,8 @@ static void created(struct req *r, struct sandbox *sb)
 		return;
 	}
 	if (sb->state == SANDBOX_RUNNING) {
-		log_info("sandbox created", "request=%s id=%s template=%s timeout_s=%u", r->id, sb->id,
-		    sb->spec.tpl.name, sb->spec.timeout_s);
+		log_info("sandbox created", "request=%s id=%s template=%s engine=%s timeout_s=%u", r->id, sb->id,
+		    sb->spec.tpl.name, engine_kind_name(spec_engine(&sb->spec)), sb->spec.timeout_s);
 		reply_json(r, 201, sandbox_json(r, sb), NULL);
 		return;
 	}
@@ -261,6 +262,7 @@ static void create(struct req *r, enum spec_version ver)
 		return;
 	}
 	if (spec_limits(a->sandbox, r->caller.team, r->caller.key, body, &sp, &e) < 0 ||
+	    spec_engine_pick(a->sandbox, r->caller.team, r->caller.key, body, &sp, &e) < 0 ||
 	    spec_check_secrets(a->link, r->caller.team, &sp, &e) < 0 || api_check_room(a, r->caller.team, &e) < 0) {
 		spec_done(&sp);
 		reply_err(r, &e);

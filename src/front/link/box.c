@@ -266,7 +266,12 @@ static void on_start_over(struct start_ticket *t, int no, const char *text)
 void box_start(struct box *b, const struct box_start *s, const char *request, box_fn *fn, void *user)
 {
 	struct box_step *st = step_new(b, STEP_START, request, fn, user);
-	struct msg_start m = { .flags = s->flags, .limits = s->limits, .n_mounts = s->n_mounts };
+	struct msg_start m = {
+		.flags = s->flags,
+		.limits = s->limits,
+		.n_mounts = s->n_mounts,
+		.engine = s->engine,
+	};
 	autobuf struct buf msg = BUF_INIT(MSG_MAX);
 
 	memcpy(m.id, b->id, sizeof m.id);

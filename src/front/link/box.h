@@ -78,6 +78,7 @@ struct box {
 /* What the warden has to start. All pointers are needed during the call only. */
 struct box_start {
 	const char *template_key;
+	uint32_t engine;  /* enum engine_kind */
 	uint32_t flags;   /* START_* */
 	const char *from; /* name of the saved state, with START_KEPT or START_RESTORE; else "" */
 	struct msg_limits limits;

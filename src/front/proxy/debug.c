@@ -82,7 +82,8 @@ static struct sandbox *make(struct debug *d, const char *request, struct err *e)
 	const char *team = keyring_default(p->account->keyring)->id;
 
 	if (spec_parse(p->sandbox, team, body, SPEC_V1, &sp, e) < 0 ||
-	    spec_limits(p->sandbox, team, "", body, &sp, e) < 0)
+	    spec_limits(p->sandbox, team, "", body, &sp, e) < 0 ||
+	    spec_engine_pick(p->sandbox, team, "", body, &sp, e) < 0)
 		return NULL;
 	sp.flags |= SPEC_DEBUG;
 	bool warm = warm_pool_take(p->sandbox->warm_pool, &sp, &gift);

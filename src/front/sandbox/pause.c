@@ -30,6 +30,7 @@
 #include "front/sandbox/row.h"
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/sandboxes.h"
+#include "front/sandbox/save.h"
 #include "front/sandbox/settle.h"
 #include "front/sandbox/state.h"
 #include "front/sandbox/table.h"
@@ -207,7 +208,7 @@ void sandbox_pause(struct sandbox *sb, bool memory)
 	*p = (struct pause) { sandbox_ref(sb), memory };
 	sb->fail = ERR_INIT;
 	sandbox_set_state(sb, SANDBOX_PAUSING); /* closes the front's connections to it */
-	if (memory && sb->all->can_checkpoint)
+	if (memory && sandbox_can_checkpoint(sb))
 		box_quiet(&sb->box, QUIET_MS, sb->request, on_quiet, p);
 	else
 		box_freeze(&sb->box, sb->request, on_frozen, p);
@@ -244,7 +245,7 @@ void sandbox_pause_tick(struct sandbox *sb)
 	struct sandboxes *all = sb->all;
 
 	if (sb->state != SANDBOX_PAUSED || sb->box.state != BOX_FROZEN || sb->saved.what != SAVED_DISK ||
-	    !all->can_checkpoint || all->checkpoints >= CHECKPOINTS_MAX || sb->saved.tries >= TRIES_MAX)
+	    !sandbox_can_checkpoint(sb) || all->checkpoints >= CHECKPOINTS_MAX || sb->saved.tries >= TRIES_MAX)
 		return;
 	uint64_t now = clock_wall_ms();
 

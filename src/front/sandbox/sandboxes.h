@@ -73,5 +73,6 @@ struct sandboxes {
 	 * NULL: there are no other threads. */
 	void (*on_stopped)(void *user, struct sandbox *sb);
 	void *on_stopped_user;
-	bool can_checkpoint; /* the memory of a sandbox can be saved to disk */
+	bool can_checkpoint;                            /* the memory of a sandbox can be saved to disk */
+	char engine_why[ENGINE_KINDS][ENGINE_WHY_SIZE]; /* why it is not available; "": it is */
 };

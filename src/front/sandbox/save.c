@@ -124,9 +124,14 @@ static void on_checkpointed(void *user, const struct box_result *re)
 	}
 }
 
+bool sandbox_can_checkpoint(const struct sandbox *sb)
+{
+	return spec_engine(&sb->spec) == ENGINE_NAMESPACES && sb->all->can_checkpoint;
+}
+
 static bool wants_memory(const struct save *s)
 {
-	return s->memory == SAVE_MEMORY || (s->memory == SAVE_MEMORY_IF_POSSIBLE && s->sb->all->can_checkpoint);
+	return s->memory == SAVE_MEMORY || (s->memory == SAVE_MEMORY_IF_POSSIBLE && sandbox_can_checkpoint(s->sb));
 }
 
 static void on_snapshotted(void *user, const struct box_result *re)

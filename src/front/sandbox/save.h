@@ -32,3 +32,5 @@ typedef void save_fn(void *user, const struct save_result *re);
  * called when everything is written, never from inside. brief: the result will be deleted soon and need not
  * survive a crash of the host. */
 void sandbox_save(struct sandbox *sb, enum save_memory memory, bool brief, save_fn *fn, void *user);
+
+bool sandbox_can_checkpoint(const struct sandbox *sb); /* whether its memory can be saved to disk */

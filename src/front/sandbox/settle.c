@@ -39,6 +39,7 @@ void sandbox_box_start(struct sandbox *sb, uint32_t flags, const char from[ID_SI
 	autobuf struct buf mounts = BUF_INIT(MSG_MAX);
 	struct box_start s = {
 		.template_key = sb->spec.tpl.key,
+		.engine = spec_engine(&sb->spec),
 		.flags = flags | (sb->spec.flags & SPEC_NO_INTERNET ? START_NO_INTERNET : 0),
 		.from = flags ? from : "",
 		.limits = sandbox_limits_to_send(sb, &sb->spec.limits),

@@ -9,6 +9,7 @@
 #include "front/account/limits.h"
 #include "front/account/quota.h"
 #include "front/link/links.h"
+#include "front/link/saved.h"
 #include "front/sandbox/catalog.h"
 #include "front/sandbox/sandboxes.h"
 #include "front/sandbox/snapshots.h"
@@ -226,6 +227,57 @@ int spec_limits(const struct sandboxes *all, const char *team, const char *key, 
 	if (json_get_obj(body, "limits", &o, e) < 0)
 		return -e->no;
 	return o ? limits_read(o, "limits.", &range, &sp->limits, e) : 0;
+}
+
+/* ret_asked: the client has named one. */
+static int read_field(const json_t *body, uint32_t *ret, bool *ret_asked, struct err *e)
+{
+	const char *name = NULL;
+
+	if (json_get_str(body, "engine", &name, e) < 0)
+		return -e->no;
+	*ret_asked = name;
+	if (name && engine_kind_of(name, ret) < 0)
+		return err_set(e, EINVAL, "field 'engine' must be " ENGINES_TEXT);
+	return 0;
+}
+
+/* The memory of a snapshot can be restored by its own engine only. A template that was built with its memory has its
+ * disk, too, and a start command. */
+static int check_memory(const struct spec *sp, uint32_t kind, struct err *e)
+{
+	uint32_t of = saved_engine(sp->from_what);
+
+	if (kind == of || sp->from_built)
+		return 0;
+	return err_set(e, EINVAL,
+	    "the snapshot has the memory of a sandbox with the engine '%s', which the engine '%s' cannot restore",
+	    engine_kind_name(of), engine_kind_name(kind));
+}
+
+int spec_engine_pick(const struct sandboxes *all, const char *team, const char *key, const json_t *body,
+    struct spec *sp, struct err *e)
+{
+	bool has_memory = sp->from[0] && (sp->from_what & SAVED_MEMORY), asked = false;
+	const struct engine_rule rule = quota_engine(all->account, team, key);
+	uint32_t kind = rule.kind;
+
+	if (read_field(body, &kind, &asked, e) < 0)
+		return -e->no;
+	if (!asked && has_memory && !sp->from_built && !rule.required)
+		kind = saved_engine(sp->from_what);
+	if (rule.required && kind != rule.kind)
+		return err_set(e, EINVAL, "field 'engine' must be '%s' here: the server requires this engine",
+		    engine_kind_name(rule.kind));
+	if (all->engine_why[kind][0])
+		return err_set(e, EINVAL, "the engine '%s' is not available on this host: %s", engine_kind_name(kind),
+		    all->engine_why[kind]);
+	if (has_memory && check_memory(sp, kind, e) < 0)
+		return -e->no;
+	if (has_memory && kind != saved_engine(sp->from_what))
+		sp->from_what = (sp->from_what & ~SAVED_MEMORY) | SAVED_START;
+	spec_set_engine(sp, kind);
+	return 0;
 }
 
 int spec_parse(const struct sandboxes *all, const char *team, const json_t *body, enum spec_version ver,

@@ -25,6 +25,8 @@ struct policy;
 #define SPEC_PRIVATE_TRAFFIC 64u /* ports require the traffic token */
 #define SPEC_PAUSE_DISK 256u     /* with SPEC_AUTO_PAUSE: only the disk is saved */
 #define SPEC_DEBUG 128u          /* the sandbox behind the debug ports */
+#define SPEC_ENGINE_SHIFT 16     /* 4 bits: enum engine_kind */
+#define SPEC_ENGINE (15u << SPEC_ENGINE_SHIFT)
 
 struct limits_range;
 
@@ -45,6 +47,16 @@ struct spec {
 	struct policy *policy;
 };
 
+static inline uint32_t spec_engine(const struct spec *sp)
+{
+	return (sp->flags & SPEC_ENGINE) >> SPEC_ENGINE_SHIFT;
+}
+
+static inline void spec_set_engine(struct spec *sp, uint32_t kind)
+{
+	sp->flags = (sp->flags & ~SPEC_ENGINE) | kind << SPEC_ENGINE_SHIFT;
+}
+
 enum spec_version { SPEC_V1, SPEC_V2 };
 
 /* Checks that the secrets used in its network exist. Returns -EINVAL, naming the field. */
@@ -55,6 +67,11 @@ void spec_limits_range(const struct sandboxes *all, const char *team, const char
     struct limits_range *ret);
 int spec_limits(const struct sandboxes *all, const char *team, const char *key, const json_t *body, struct spec *sp,
     struct err *e);
+
+/* Parses the field `engine`, applies the rules of key, team and server, and sets the spec's engine. -EINVAL: the err
+ * text is for the client; in particular, there never is another engine than the one that was asked for. */
+int spec_engine_pick(const struct sandboxes *all, const char *team, const char *key, const json_t *body,
+    struct spec *sp, struct err *e);
 
 /* On failure the err text is for the client and names the field: -EINVAL (400), -ENOENT (404: no such template). */
 int spec_parse(const struct sandboxes *all, const char *team, const json_t *body, enum spec_version ver,

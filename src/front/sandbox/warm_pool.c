@@ -394,7 +394,7 @@ void warm_pool_tick(struct warm_pool *p)
 /* Everything in OP_START that a client can influence must have its default value. */
 static bool is_plain(const struct kind *k, const struct spec *sp)
 {
-	return !sp->volumes && !(sp->flags & SPEC_NO_INTERNET) && !sp->policy &&
+	return !sp->volumes && !(sp->flags & SPEC_NO_INTERNET) && !sp->policy && spec_engine(sp) == ENGINE_NAMESPACES &&
 	    limits_equal(&sp->limits, &k->start.limits);
 }
 

@@ -236,8 +236,8 @@ void bell_open(struct unit *sb)
 	struct err e = ERR_INIT;
 	int fd = -1;
 
-	if (!w->ops->bell || sb->bell.fd >= 0 || sb->state != UNIT_RUNNING || sb->frozen || sb->freezing.seq ||
-	    w->bells.n_open >= w->bells.max_open)
+	if (!w->ops->bell || sb->er.spec.kind != ENGINE_NAMESPACES || sb->bell.fd >= 0 || sb->state != UNIT_RUNNING ||
+	    sb->frozen || sb->freezing.seq || w->bells.n_open >= w->bells.max_open)
 		return;
 	if (w->ops->bell(w->engine, &sb->er, sb->pidfd, &fd, &e) < 0) {
 		log_debug("no bell", "id=%s err=%s", sb->er.spec.id, e.text);

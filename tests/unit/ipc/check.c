@@ -148,7 +148,7 @@ static void every_message_has_a_size_and_fits(void **state)
 static void numbers_stay_what_they_are(void **state)
 {
 	(void)state;
-	assert_int_equal(MSG_VERSION, 12);
+	assert_int_equal(MSG_VERSION, 13);
 	assert_int_equal(OP_HELLO, 1);
 	assert_int_equal(OP_ROOM, 24);
 	assert_int_equal(RE_OK, 64);
