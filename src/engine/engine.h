@@ -52,6 +52,7 @@ struct engine_spec { /* what to start; checked by the warden */
 				      * disk */
 	uint32_t slot;               /* slot of the instance that the sandbox takes */
 	uint32_t kind;               /* enum engine_kind */
+	uint32_t needs;              /* ENGINE_NEEDS_*; 0 if its kernel is the host's */
 	bool no_internet;
 	/* The sandbox has its own policy in the firewall: network() is called before start(). */
 	bool ruled;

@@ -104,7 +104,9 @@ struct msg_welcome {
 #define START_KEPT 4u    /* starts with the disk that is saved as `from` */
 #define START_RESTORE 8u /* starts with that disk and the saved memory */
 #define START_IMAGE 16u  /* template_key is that of an image fetched by OP_PULL; ENOENT if it is gone */
-#define START_FLAGS_ALL 31u
+#define START_DOCKER 32u /* ENGINE_NEEDS_DOCKER of base/engines.h */
+#define START_FUSE 64u   /* ENGINE_NEEDS_FUSE */
+#define START_FLAGS_ALL 127u
 
 struct msg_start {
 	struct msg_head head;

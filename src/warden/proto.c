@@ -168,6 +168,8 @@ static const char *fields_msg_start(const struct proto *pr, const void *msg)
 		return "bad request id";
 	if (m->flags & ~START_FLAGS_ALL)
 		return "unknown flags";
+	if (m->engine == ENGINE_NAMESPACES && (m->flags & (START_DOCKER | START_FUSE)))
+		return "powers over the kernel of the host";
 	if (!msg_check_limits(&m->limits, &pr->maxima))
 		return "limits out of range";
 	const char *why = fields_from(m);

@@ -407,6 +407,8 @@ int unit_start(struct warden *w, const struct msg_start *m, struct err *e)
 	memcpy(sp->from, m->from, sizeof sp->from);
 	sp->kind = m->engine;
 	sb->restoring = restores;
+	sp->needs = (m->flags & START_DOCKER ? ENGINE_NEEDS_DOCKER : 0) |
+	    (m->flags & START_FUSE ? ENGINE_NEEDS_FUSE : 0);
 	sp->no_internet = m->flags & START_NO_INTERNET;
 	take_mounts(sp, (const char *)(m + 1) + m->n_policy, m->n_mounts);
 	sp->limits = limits_from_msg(&m->limits);

@@ -115,7 +115,17 @@ void bundle_remove(struct engine *en, const char *id)
 	(void)unlinkat(en->gvisor->dir_fd, id, AT_REMOVEDIR);
 }
 
-static void put_caps(struct buf *out)
+/* Beyond those of every sandbox. None of them lets root inside trace init, which has the token. */
+static const struct {
+	uint32_t needs;
+	const char *name;
+} more_caps[] = {
+	{ ENGINE_NEEDS_DOCKER | ENGINE_NEEDS_FUSE, "CAP_SYS_ADMIN" },
+	{ ENGINE_NEEDS_DOCKER, "CAP_NET_ADMIN" },
+	{ ENGINE_NEEDS_DOCKER, "CAP_MKNOD" },
+};
+
+static void put_caps(struct buf *out, uint32_t needs)
 {
 	static const char *const sets[] = { "bounding", "effective", "permitted" };
 
@@ -124,6 +134,10 @@ static void put_caps(struct buf *out)
 		buf_fmt(out, "%s\"%s\":[", k ? "," : "", sets[k]);
 		for (size_t i = 0; i < ARRAY_LEN(caps); i++)
 			buf_fmt(out, "%s\"%s\"", i ? "," : "", caps[i].name);
+		for (size_t i = 0; i < ARRAY_LEN(more_caps); i++) {
+			if (needs & more_caps[i].needs)
+				buf_fmt(out, ",\"%s\"", more_caps[i].name);
+		}
 		buf_z(out, "]");
 	}
 	buf_z(out, "}");
@@ -134,7 +148,7 @@ static void put_process(struct buf *out, const struct engine_spec *sp)
 	buf_z(out,
 	    "\"process\":{\"user\":{\"uid\":0,\"gid\":0},\"cwd\":\"/\",\"args\":[\"/dev/" DEV_INIT "\"],"
 	    "\"env\":[\"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\",\"ATOLL_TOKEN_FD=3\"],");
-	put_caps(out);
+	put_caps(out, sp->needs);
 	buf_fmt(out, ",\"rlimits\":[{\"type\":\"RLIMIT_NOFILE\",\"hard\":%u,\"soft\":%u}]},", sp->limits.open_files,
 	    sp->limits.open_files);
 }
@@ -152,6 +166,10 @@ static void put_mounts(struct buf *out, const char *place, const struct engine_s
 	    "{\"destination\":\"/dev/shm\",\"type\":\"tmpfs\",\"source\":\"tmpfs\",\"options\":[\"mode=1777\",\"size="
 	    "%" PRIu64 "\"]},",
 	    sp->limits.mem_bytes / 2);
+	if (sp->needs & ENGINE_NEEDS_DOCKER) /* gVisor's own cgroups, not the host's */
+		buf_z(out,
+		    "{\"destination\":\"/sys/fs/cgroup\",\"type\":\"cgroup\",\"source\":\"cgroup\","
+		    "\"options\":[\"rw\"]},");
 	buf_fmt(out,
 	    "{\"destination\":\"/dev/.atoll\",\"type\":\"bind\",\"source\":\"%s/"
 	    "init\",\"options\":[\"bind\",\"ro\"]}],",

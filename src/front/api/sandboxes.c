@@ -118,6 +118,8 @@ static void put_common(struct buf *out, const struct sandbox *sb)
 	    (unsigned long long)(lim->mem_bytes / MIB), (unsigned long long)(lim->disk_bytes / MIB),
 	    sandbox_state_name(sb));
 	buf_fmt(out, ",\"engine\":\"%s\"", engine_kind_name(spec_engine(&sb->spec)));
+	if (spec_needs(&sb->spec))
+		spec_needs_put(out, &sb->spec);
 	buf_z(out, ",\"envdVersion\":\"" ENVD_VERSION "\",\"volumeMounts\":");
 	if (sb->spec.volumes) {
 		autojson json_t *volumes = spec_volumes_shown(&sb->spec);

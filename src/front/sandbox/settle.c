@@ -40,7 +40,9 @@ void sandbox_box_start(struct sandbox *sb, uint32_t flags, const char from[ID_SI
 	struct box_start s = {
 		.template_key = sb->spec.tpl.key,
 		.engine = spec_engine(&sb->spec),
-		.flags = flags | (sb->spec.flags & SPEC_NO_INTERNET ? START_NO_INTERNET : 0),
+		.flags = flags | (sb->spec.flags & SPEC_NO_INTERNET ? START_NO_INTERNET : 0) |
+		    (spec_needs(&sb->spec) & ENGINE_NEEDS_DOCKER ? START_DOCKER : 0) |
+		    (spec_needs(&sb->spec) & ENGINE_NEEDS_FUSE ? START_FUSE : 0),
 		.from = flags ? from : "",
 		.limits = sandbox_limits_to_send(sb, &sb->spec.limits),
 		.policy = sb->spec.policy,

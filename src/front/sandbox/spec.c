@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "front/account/accounts.h"
 #include "front/account/limits.h"
@@ -255,12 +257,54 @@ static int check_memory(const struct spec *sp, uint32_t kind, struct err *e)
 	    engine_kind_name(of), engine_kind_name(kind));
 }
 
+static const struct {
+	const char *name;
+	uint32_t bit;
+} all_needs[] = { { "docker", ENGINE_NEEDS_DOCKER }, { "fuse", ENGINE_NEEDS_FUSE } };
+
+static int read_needs(const json_t *body, uint32_t kind, uint32_t *ret, struct err *e)
+{
+	const json_t *list = json_object_get(body, "needs");
+	const json_t *item;
+	size_t i;
+
+	if (list && !json_is_null(list) && !json_is_array(list))
+		return err_set(e, EINVAL, "field 'needs' must be a list");
+	json_array_foreach((json_t *)list, i, item)
+	{
+		const char *name = json_string_value(item);
+		uint32_t bit = 0;
+
+		for (size_t k = 0; k < ARRAY_LEN(all_needs) && name; k++)
+			bit |= strcmp(name, all_needs[k].name) == 0 ? all_needs[k].bit : 0;
+		if (!bit)
+			return err_set(e, EINVAL, "field 'needs' must list 'docker' or 'fuse'");
+		*ret |= bit;
+	}
+	if (*ret && kind == ENGINE_NAMESPACES) /* nobody gets these powers over the kernel of the host */
+		return err_set(e, EINVAL, "field 'needs' requires the engine 'gvisor', and this sandbox has '%s'",
+		    engine_kind_name(kind));
+	return 0;
+}
+
+void spec_needs_put(struct buf *out, const struct spec *sp)
+{
+	size_t n = 0;
+
+	buf_z(out, ",\"needs\":[");
+	for (size_t k = 0; k < ARRAY_LEN(all_needs); k++) {
+		if (spec_needs(sp) & all_needs[k].bit)
+			buf_fmt(out, "%s\"%s\"", n++ ? "," : "", all_needs[k].name);
+	}
+	buf_z(out, "]");
+}
+
 int spec_engine_pick(const struct sandboxes *all, const char *team, const char *key, const json_t *body,
     struct spec *sp, struct err *e)
 {
 	bool has_memory = sp->from[0] && (sp->from_what & SAVED_MEMORY), asked = false;
 	const struct engine_rule rule = quota_engine(all->account, team, key);
-	uint32_t kind = rule.kind;
+	uint32_t kind = rule.kind, wanted = 0;
 
 	if (read_field(body, &kind, &asked, e) < 0)
 		return -e->no;
@@ -272,11 +316,14 @@ int spec_engine_pick(const struct sandboxes *all, const char *team, const char *
 	if (all->engine_why[kind][0])
 		return err_set(e, EINVAL, "the engine '%s' is not available on this host: %s", engine_kind_name(kind),
 		    all->engine_why[kind]);
+	if (read_needs(body, kind, &wanted, e) < 0)
+		return -e->no;
 	if (has_memory && check_memory(sp, kind, e) < 0)
 		return -e->no;
 	if (has_memory && kind != saved_engine(sp->from_what))
 		sp->from_what = (sp->from_what & ~SAVED_MEMORY) | SAVED_START;
 	spec_set_engine(sp, kind);
+	sp->flags = (sp->flags & ~SPEC_NEEDS) | wanted << SPEC_NEEDS_SHIFT;
 	return 0;
 }
 

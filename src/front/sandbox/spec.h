@@ -27,6 +27,8 @@ struct policy;
 #define SPEC_DEBUG 128u          /* the sandbox behind the debug ports */
 #define SPEC_ENGINE_SHIFT 16     /* 4 bits: enum engine_kind */
 #define SPEC_ENGINE (15u << SPEC_ENGINE_SHIFT)
+#define SPEC_NEEDS_SHIFT 20 /* 2 bits: ENGINE_NEEDS_* */
+#define SPEC_NEEDS (ENGINE_NEEDS_ALL << SPEC_NEEDS_SHIFT)
 
 struct limits_range;
 
@@ -52,6 +54,11 @@ static inline uint32_t spec_engine(const struct spec *sp)
 	return (sp->flags & SPEC_ENGINE) >> SPEC_ENGINE_SHIFT;
 }
 
+static inline uint32_t spec_needs(const struct spec *sp)
+{
+	return (sp->flags & SPEC_NEEDS) >> SPEC_NEEDS_SHIFT;
+}
+
 static inline void spec_set_engine(struct spec *sp, uint32_t kind)
 {
 	sp->flags = (sp->flags & ~SPEC_ENGINE) | kind << SPEC_ENGINE_SHIFT;
@@ -72,6 +79,8 @@ int spec_limits(const struct sandboxes *all, const char *team, const char *key, 
  * text is for the client; in particular, there never is another engine than the one that was asked for. */
 int spec_engine_pick(const struct sandboxes *all, const char *team, const char *key, const json_t *body,
     struct spec *sp, struct err *e);
+
+void spec_needs_put(struct buf *out, const struct spec *sp); /* ,"needs":[...] */
 
 /* On failure the err text is for the client and names the field: -EINVAL (400), -ENOENT (404: no such template). */
 int spec_parse(const struct sandboxes *all, const char *team, const json_t *body, enum spec_version ver,

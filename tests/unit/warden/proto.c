@@ -271,6 +271,11 @@ static void each_field_of_start_is_checked(void **state)
 	m.flags = START_FLAGS_ALL + 1;
 	assert_refused(&pr, &m, sizeof m, 0, "unknown flags");
 	m = sound_start();
+	m.flags = START_DOCKER;
+	assert_refused(&pr, &m, sizeof m, 0, "powers over the kernel of the host");
+	m.engine = ENGINE_GVISOR;
+	assert_null(proto_check(&pr, &m, sizeof m, 0, &t));
+	m = sound_start();
 	m.limits.mem_bytes++;
 	assert_refused(&pr, &m, sizeof m, 0, "limits out of range");
 	m = sound_start();
