@@ -43,7 +43,8 @@ const install = (sbx, ...packages) =>
 	run(
 		sbx,
 		`export DEBIAN_FRONTEND=noninteractive; (apt-get update -qq && apt-get install -y -qq ` +
-			`--no-install-recommends ${packages.join(' ')}) >/tmp/apt.log 2>&1 || { cat /tmp/apt.log; exit 1; }`,
+			`--no-install-recommends ${packages.join(' ')}) >/tmp/apt.log 2>&1 || ` +
+			'{ cat /tmp/apt.log; exit 1; }',
 	)
 async function put(sbx, name, bytes) {
 	const got = await envd(sbx, 'POST', `/files?path=${name}&username=root`, bytes, {
@@ -110,7 +111,8 @@ test('Docker runs an image from a registry inside', { skip, timeout: 240000 }, a
 	await run(sbx, 'setsid -f dockerd --iptables=false --ip6tables=false >/tmp/dockerd.log 2>&1')
 	await run(
 		sbx,
-		'for i in $(seq 200); do docker version >/dev/null 2>&1 && exit; sleep 0.1; done; cat /tmp/dockerd.log; exit 1',
+		'for i in $(seq 200); do docker version >/dev/null 2>&1 && exit; sleep 0.1; done; ' +
+			'cat /tmp/dockerd.log; exit 1',
 	)
 	assert.equal(await run(sbx, 'docker info -f "{{.Driver}}" 2>/dev/null'), 'overlay2')
 	const ref = '127.0.0.1:5000/hello:1'
@@ -130,7 +132,8 @@ test('a FUSE file system is mounted, written and read', { skip, timeout: 240000 
 	await install(sbx, 'sshfs', 'openssh-server', 'openssh-client')
 	await run(
 		sbx,
-		"mkdir -p /run/sshd /root/.ssh /tmp/far /tmp/near && ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/id_ed25519 && " +
+		'mkdir -p /run/sshd /root/.ssh /tmp/far /tmp/near && ' +
+			"ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/id_ed25519 && " +
 			'cp /root/.ssh/id_ed25519.pub /root/.ssh/authorized_keys && /usr/sbin/sshd -p 2222',
 	)
 	await run(sbx, 'sshfs -o StrictHostKeyChecking=no -p 2222 root@127.0.0.1:/tmp/far /tmp/near 2>/tmp/sshfs.log')
