@@ -11,7 +11,8 @@ const FILL_MS = 120000
 
 const common = { log_level: 'warn', pool_size_mb: 4096, default_memory_mb: 1024, max_sandboxes: 1000 }
 export const coldConfig = { ...common, warm_pool_size: 0 }
-export const burstConfig = common
+// The default pool: servers of tests have none.
+export const burstConfig = { ...common, warm_pool_size: undefined }
 export const poolConfig = { ...common, warm_pool_size: POOL, warm_pool_max: POOL }
 
 function bodyOf(res, status, what) {
