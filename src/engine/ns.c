@@ -292,6 +292,7 @@ static int open_parts(struct engine *en, const struct engine_record *live, size_
 		.bases_fd = en->bases_fd,
 		.boot_id = en->boot_id,
 		.instance = c->instance,
+		.sandboxes = c->max_sandboxes,
 		.version = zygote_version(),
 		.cgroups = en->cgroups,
 		.holder = &en->holder,

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/guest.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/backend.h"
@@ -175,6 +176,8 @@ struct engine_limits gvisor_limits(const struct engine_limits *l)
 {
 	struct engine_limits own = *l;
 
+	if (own.mem_bytes)
+		own.mem_bytes += GUEST_RESERVE_BYTES;
 	if (own.pids)
 		own.pids = own.pids * PIDS_EACH + PIDS_MORE;
 	return own;

@@ -45,6 +45,7 @@
 #define REPORT_FD 4
 #define REPORT_SIZE 512
 #define MEM_BYTES (2ull << 30)
+#define COPY_BYTES (2ull << 20) /* page tables of a copy, which the kernel charges to who forks it */
 #define FILE_BYTES (1ull << 30) /* of the file with its memory, which no other quota covers */
 #define CPU_WEIGHT 1000         /* its work saves sandboxes a hundred times as much */
 /* A copy gets its sandbox's limit when it joins, which cannot exceed the zygote's own. */
@@ -209,7 +210,9 @@ static int open_listener(struct making *mk, struct err *e)
 
 static int make_seat(struct making *mk, struct err *e)
 {
-	struct cgroup_limits lim = { .mem_bytes = MEM_BYTES, .cpu_weight = CPU_WEIGHT, .pids = PIDS };
+	struct cgroup_limits lim = { .mem_bytes = MEM_BYTES + mk->cfg->sandboxes * COPY_BYTES,
+		.cpu_weight = CPU_WEIGHT,
+		.pids = PIDS };
 
 	zygote_cgroup(mk->key, mk->cgroup);
 	if (cgroup_make(mk->cfg->cgroups, mk->cgroup, &lim, e) < 0)

@@ -34,7 +34,8 @@ struct zygote_config {
 	int bases_fd; /* where the files with their memory are made; -1: not made */
 	const char *boot_id;
 	uint32_t instance;
-	uint32_t version; /* zygote_version() */
+	uint32_t sandboxes; /* how many may have a copy at once */
+	uint32_t version;   /* zygote_version() */
 	struct cgroup_tree *cgroups;
 	const struct holder_config *holder;
 	bool tell_refusals; /* as in struct engine_config */
