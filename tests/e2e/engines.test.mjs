@@ -68,6 +68,27 @@ test('the engine that a key requires is the only one', async () => {
 	assert.equal((await api('DELETE', `/api-keys/${key.id}`)).status, 204)
 })
 
+test('no template is built with another engine than the required one', async () => {
+	const { json: key } = await api('POST', '/api-keys', {
+		name: 'no builds',
+		quota: { engine: 'gvisor', requireEngine: true },
+	})
+	const no = await api('POST', '/v3/templates', { name: 'walled', cpuCount: 1, memoryMB: 512 }, { key: key.key })
+	assert.equal(no.status, 400)
+	assert.match(no.json.message, /templates are built with the engine 'namespaces'/)
+	const { json: made } = await api('POST', '/v3/templates', { name: 'walled', cpuCount: 1, memoryMB: 512 })
+	const start = await api(
+		'POST',
+		`/v2/templates/${made.templateID}/builds/${made.buildID}`,
+		{ fromTemplate: 'base', steps: [] },
+		{ key: key.key },
+	)
+	assert.equal(start.status, 400)
+	assert.match(start.json.message, /the engine 'gvisor' is required here/)
+	assert.equal((await api('DELETE', `/templates/${made.templateID}`)).status, 204)
+	assert.equal((await api('DELETE', `/api-keys/${key.id}`)).status, 204)
+})
+
 test('a sandbox of gVisor', { skip, timeout: 240000 }, async (t) => {
 	await withServer({}, async (own, opt) => {
 		const sbx = await createRaw(asked({ timeout: 600 }), opt)

@@ -11,6 +11,7 @@
 #include "front/api/handlers.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
+#include "front/api/templates.h"
 #include "front/link/links.h"
 #include "front/sandbox/catalog.h"
 #include "front/sandbox/spec.h"
@@ -69,7 +70,7 @@ void api_build_start(struct req *r)
 	struct build_row b;
 	struct err e = ERR_INIT;
 
-	if (!body || find_build(r, &t, &b) < 0)
+	if (!body || !templates_may_build(r) || find_build(r, &t, &b) < 0)
 		return;
 	if (strcmp(b.status, "waiting") != 0) {
 		reply_error(r, 400, "build '%s' is not waiting to be started: it is '%s'", b.id, b.status);

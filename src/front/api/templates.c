@@ -7,12 +7,14 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/engines.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/rand.h"
 #include "front/account/accounts.h"
 #include "front/account/keyring.h"
 #include "front/account/limits.h"
+#include "front/account/quota.h"
 #include "front/api/api.h"
 #include "front/api/handlers.h"
 #include "front/api/reply.h"
@@ -518,6 +520,17 @@ static uint64_t disk_for(const struct api *a, const struct wanted *w)
 	return bytes < a->account->maxima.disk_bytes ? bytes : a->account->maxima.disk_bytes;
 }
 
+bool templates_may_build(struct req *r)
+{
+	const struct engine_rule rule = quota_engine(r->api->account, r->caller.team, r->caller.key);
+
+	if (!rule.required || rule.kind == ENGINE_NAMESPACES)
+		return true;
+	reply_error(r, 400, "templates are built with the engine 'namespaces', and the engine '%s' is required here",
+	    engine_kind_name(rule.kind));
+	return false;
+}
+
 static void add_build(struct req *r, const struct wanted *w)
 {
 	struct api *a = r->api;
@@ -563,10 +576,12 @@ void api_build_request(struct req *r)
 	struct wanted w = { .tags = BUF_INIT(1023), .tag_list = json_array() };
 	struct err e = ERR_INIT;
 
-	if (body && read_wanted(r, body, &w, &e) < 0)
-		reply_err(r, &e);
-	else if (body)
-		add_build(r, &w);
+	if (body && templates_may_build(r)) {
+		if (read_wanted(r, body, &w, &e) < 0)
+			reply_err(r, &e);
+		else
+			add_build(r, &w);
+	}
 	buf_done(&w.tags);
 	json_decref(w.tag_list);
 }
