@@ -6,6 +6,7 @@
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,18 +16,34 @@
 #include "engine/mounts.h"
 #include "engine/slot.h"
 
-/* The template may have a symbolic link there (resolv.conf often is one): it is removed, not followed. */
-static int write_file(int etc, const char *name, const char *text, struct err *e)
+/* -1 with errno; ELOOP for what is there and is no ordinary file. Never waits: the disk may be one that a sandbox has
+ * had, and an open FIFO would wait for its other end. */
+static int open_file(int etc, const char *name)
 {
 	struct open_how how = {
-		.flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+		.flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
 		.mode = 0644,
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
 	};
-	autoclose int fd = (int)syscall(SYS_openat2, etc, name, &how, sizeof how);
+	int fd = (int)syscall(SYS_openat2, etc, name, &how, sizeof how);
+	struct stat st;
+
+	if (fd < 0 && errno == ENXIO)
+		errno = ELOOP;
+	if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
+		return fd;
+	fd_close(fd);
+	errno = ELOOP;
+	return -1;
+}
+
+/* The template may have a symbolic link there (resolv.conf often is one): it is removed, not followed. */
+static int write_file(int etc, const char *name, const char *text, struct err *e)
+{
+	autoclose int fd = open_file(etc, name);
 
 	if (fd < 0 && errno == ELOOP && unlinkat(etc, name, 0) == 0)
-		fd = (int)syscall(SYS_openat2, etc, name, &how, sizeof how);
+		fd = open_file(etc, name);
 	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
 		return err_sys(e, "write '/etc/%s'", name);
 	return 0;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "http/json.h"
 #include "ipc/settings.h"
 
 static const char *text_of(const json_t *o, const char *name)
@@ -103,7 +104,15 @@ int claims_add(json_t *claims, const json_t *more, struct err *e)
 {
 	if (strcmp(text_of(claims, "sub"), text_of(more, "sub")) != 0)
 		return err_set(e, EINVAL, "the provider told about another user than the one of the token");
-	return json_object_update_missing(claims, (json_t *)more) < 0 ? err_set(e, ENOMEM, "out of memory") : 0;
+	const json_t *email = json_object_get(claims, "email");
+	autojson json_t *rest = json_copy((json_t *)more);
+
+	/* What a document says of an address is said of its own. */
+	if (!email)
+		(void)json_object_del(claims, "email_verified");
+	else if (!json_equal(email, json_object_get(more, "email")))
+		(void)json_object_del(rest, "email_verified");
+	return json_object_update_missing(claims, rest) < 0 ? err_set(e, ENOMEM, "out of memory") : 0;
 }
 
 static bool is_in(const json_t *groups, struct str name)

@@ -176,10 +176,12 @@ test('a pause of the disk alone: files are kept, the resume is a boot, and traff
 	const at = via(server)
 	const it = await prepare(at)
 	try {
+		// The server writes resolv.conf when the sandbox boots. It must not wait for who would read that FIFO.
 		await at.sh(
 			it.sbx,
 			'mkdir -p ~/d && echo one >~/d/f && ln ~/d/f ~/d/g && sudo -n rm -r /usr/share/doc && sudo ' +
-				'-n touch /etc/by-root; echo two >/tmp/t',
+				'-n touch /etc/by-root; echo two >/tmp/t; ' +
+				'sudo -n sh -c "rm /etc/resolv.conf && mkfifo /etc/resolv.conf"',
 		)
 		assert.equal((await at.pause(it.sbx, { memory: false })).status, 204)
 		const paused = await at.info(it.sbx)
@@ -193,9 +195,9 @@ test('a pause of the disk alone: files are kept, the resume is a boot, and traff
 			await at.sh(
 				it.sbx,
 				'cat ~/d/f ~/d/g /tmp/t; stat -c %U /etc/by-root; ls -d /usr/share/doc 2>&1 | grep ' +
-					'-c cannot; echo $GIVEN',
+					'-c cannot; stat -c %F /etc/resolv.conf; echo $GIVEN',
 			),
-			'one\none\ntwo\nroot\n1\nat creation',
+			'one\none\ntwo\nroot\n1\nregular file\nat creation',
 		)
 		assert.equal((await at.code(it.sbx, 'x')).error.name, 'NameError')
 		const list = await at.rpc(it.sbx, 'process.Process/List', {})

@@ -19,6 +19,7 @@
 #include "engine/slot.h"
 
 #define CONFIG_MAX 16384
+#define OOM_SCORE 500 /* of its processes on the host, as of the processes of other sandboxes */
 
 static const char *const dirs[] = { "state" };
 static const char *const files[] = { "config.json", "meminfo", "pid" };
@@ -149,8 +150,8 @@ static void put_process(struct buf *out, const struct engine_spec *sp)
 	    "\"process\":{\"user\":{\"uid\":0,\"gid\":0},\"cwd\":\"/\",\"args\":[\"/dev/" DEV_INIT "\"],"
 	    "\"env\":[\"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\",\"ATOLL_TOKEN_FD=3\"],");
 	put_caps(out, sp->needs);
-	buf_fmt(out, ",\"rlimits\":[{\"type\":\"RLIMIT_NOFILE\",\"hard\":%u,\"soft\":%u}]},", sp->limits.open_files,
-	    sp->limits.open_files);
+	buf_fmt(out, ",\"oomScoreAdj\":%d,\"rlimits\":[{\"type\":\"RLIMIT_NOFILE\",\"hard\":%u,\"soft\":%u}]},",
+	    OOM_SCORE, sp->limits.open_files, sp->limits.open_files);
 }
 
 static void put_mounts(struct buf *out, const char *place, const struct engine_spec *sp)

@@ -89,7 +89,8 @@ static int find_place(struct engine *en, struct err *e)
 		struct stat st;
 
 		if (lstat(places[i], &st) == 0 && S_ISDIR(st.st_mode) &&
-		    (strncmp(en->cfg.run_dir, places[i], n) != 0 || en->cfg.run_dir[n] != '/')) {
+		    (strncmp(en->cfg.run_dir, places[i], n) != 0 ||
+			(en->cfg.run_dir[n] != '/' && en->cfg.run_dir[n]))) {
 			en->gvisor->place = places[i];
 			return 0;
 		}

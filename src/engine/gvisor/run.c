@@ -8,12 +8,15 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/inherited.h"
+#include "engine/core.h"
 #include "engine/gvisor/gvisor.h"
 #include "engine/limits.h"
 #include "engine/ns.h"
@@ -62,7 +65,10 @@ static _Noreturn void child(struct engine *en, const struct cgroup_seat *seat, i
 	for (int s = 1; s < NSIG; s++)
 		(void)signal(s, SIG_DFL);
 	(void)setsid();
-	if (limits_ordinary(&e) == 0)
+	if (en->cfg.core_scheduling)
+		core_own();
+	/* No core handler of the host shall read the memory of a sentry: see limits.c. */
+	if (rlimit_lower(RLIMIT_CORE, 1) == 0 && limits_ordinary(&e) == 0)
 		(void)syscall(SYS_execveat, EXE_FD, "", argv, env, AT_EMPTY_PATH);
 	_exit(1);
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/engines.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "front/account/quota.h"
@@ -164,6 +165,13 @@ void api_fork(struct req *r)
 	}
 	if (sandbox_being_saved(sb)) {
 		req_again(r, sb, api_fork); /* after the snapshot or fork in progress */
+		return;
+	}
+	const struct engine_rule rule = quota_engine(r->api->account, r->caller.team, r->caller.key);
+
+	if (rule.required && rule.kind != spec_engine(&sb->spec)) {
+		reply_error(r, 400, "a fork has the engine of its source, and the engine '%s' is required here",
+		    engine_kind_name(rule.kind));
 		return;
 	}
 	if (sb->state != SANDBOX_RUNNING) {

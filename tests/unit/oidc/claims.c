@@ -176,6 +176,9 @@ static void the_users_page_is_of_the_same_user(void **state)
 	assert_null(json_object_get(claims, "groups"));
 	assert_int_equal(claims_add(claims, own, &e), 0);
 	assert_string_equal(json_string_value(json_object_get(claims, "email")), "a@x"); /* the token counts */
+	assert_null(json_object_get(claims, "email_verified")); /* that was said of another address */
+	(void)json_object_set_new(own, "email", json_string("a@x"));
+	assert_int_equal(claims_add(claims, own, &e), 0);
 	assert_true(json_is_true(json_object_get(claims, "email_verified")));
 }
 
