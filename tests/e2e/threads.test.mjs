@@ -205,12 +205,17 @@ test('a pause ends what another thread streams, and nothing runs until the resum
 	const sbx = all[3],
 		agent = newAgent(),
 		api = newAgent()
-	const code = 'import time\nfor i in range(6000):\n print(i, flush=True)\n time.sleep(0.01)'
+	const code =
+		'import time\nopen("/tmp/begun", "w")\n' +
+		'for i in range(6000):\n print(i, flush=True)\n time.sleep(0.01)'
 	const stream = execute(agent, sbx, code).then(
 		() => 'ended',
 		() => 'reset',
 	)
-	await new Promise((done) => setTimeout(done, 300))
+	const begun = async () =>
+		(await call(newAgent(), 'GET', '/files?path=/tmp/begun&username=root', { headers: into(sbx, 49983) }))
+			.status
+	assert.ok(await until(async () => (await begun()) === 200, 30000, 20), 'the stream begins')
 	const got = await control(api, 'POST', `/sandboxes/${sbx.sandboxID}/pause`)
 	assert.equal(got.status, 204, got.text)
 	assert.equal(await stream, 'reset')
