@@ -49,7 +49,7 @@
 
 #define CHILD_FLAGS (CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS)
 #define PAIR_FLAGS (CLONE_NEWUSER | CLONE_NEWNET)
-#define STEP_TIMEOUT_MS 15000 /* for hangs alone: a peer that dies is noticed at once, a busy host is merely slow */
+#define STEP_TIMEOUT_MS 5000
 #define UNDO_TRIES 500
 #define COPY_TIMEOUT_MS 10000
 #define KILLED_MS 500 /* longest time from the kill of a pid 1 to its exit */
